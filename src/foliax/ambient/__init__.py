@@ -1,0 +1,1 @@
+"""Densities on R^m."""
