@@ -1,0 +1,62 @@
+"""Y, Z and G: the manifolds, their auxiliaries and their dequantizations."""
+
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    ByAutodiff,
+    OffManifoldError,
+    check_points,
+    covers,
+    log_joint,
+    log_volume_by_autodiff,
+)
+from .combine import Joint, Orbits, Product, ProjectiveSpace, Quotient
+from .crystals import Orientations
+from .euclidean import Chart, Euclidean, Interval, PositiveReals
+from .integers import Cells, Integers, LogCells, Naturals, Rounded
+from .levelset import LevelSet
+from .rotations import ExponentialMap, Fold, Quaternions, SpecialOrthogonal
+from .sphere import Hyperspherical, Sphere
+from .stiefel import QR, Orthogonal, Polar, Stiefel
+from .torus import ByRadii, Circle, Torus, Wrapping
+
+__all__ = [
+    "QR",
+    "AbstractDequantization",
+    "AbstractManifold",
+    "ByAutodiff",
+    "ByRadii",
+    "Cells",
+    "Chart",
+    "Circle",
+    "Euclidean",
+    "ExponentialMap",
+    "Fold",
+    "Hyperspherical",
+    "Integers",
+    "Interval",
+    "Joint",
+    "LevelSet",
+    "LogCells",
+    "Naturals",
+    "OffManifoldError",
+    "Orbits",
+    "Orientations",
+    "Orthogonal",
+    "Polar",
+    "PositiveReals",
+    "Product",
+    "ProjectiveSpace",
+    "Quaternions",
+    "Quotient",
+    "Rounded",
+    "SpecialOrthogonal",
+    "Sphere",
+    "Stiefel",
+    "Torus",
+    "Wrapping",
+    "check_points",
+    "covers",
+    "log_joint",
+    "log_volume_by_autodiff",
+]

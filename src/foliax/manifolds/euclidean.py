@@ -1,0 +1,204 @@
+"""Charts without auxiliary: the reals, the half-line, the interval."""
+
+from __future__ import annotations
+
+import abc
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import auxiliary
+from ..auxiliary import Auxiliary
+from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .integers import no_uniform, signed_log
+
+
+class AbstractCharted(AbstractManifold):
+    """A manifold that one chart, coordinate by coordinate, maps onto R^d."""
+
+    @abc.abstractmethod
+    def from_chart(self, x: Ambient) -> Point:
+        """The point y of the chart's x."""
+
+    @abc.abstractmethod
+    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
+        """The chart's x of y, and log |dx/dy| of each coordinate."""
+
+
+class Euclidean(AbstractCharted):
+    """R^d; measure: Lebesgue."""
+
+    d: int = eqx.field(static=True, default=1)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.zeros((), y.dtype)
+
+    def complaint(self, y: np.ndarray) -> str:
+        return "every row of finite numbers is a point of a Euclidean space."
+
+    def project(self, y: Point) -> Point:
+        return y
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return signed_log(y)
+
+    def log_total_volume(self) -> float:
+        return math.inf
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        raise no_uniform(self)
+
+    def from_chart(self, x: Ambient) -> Point:
+        return x
+
+    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
+        return y, jnp.zeros_like(y)
+
+    def dequantization(self) -> Chart:
+        return Chart(self)
+
+
+class PositiveReals(AbstractCharted):
+    """(0, ∞)^d; x = log y; log_volume = −Σ log y; measure: Lebesgue. Zero is not in it."""
+
+    d: int = eqx.field(static=True, default=1)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.max(jnp.where(y > 0, 0, 1 - y))
+
+    def complaint(self, y: np.ndarray) -> str:
+        return (
+            f"value {y.min():.9g} is not positive. If it was rounded to zero, declare the column "
+            "as rounded; if zeros are real, as a count or a real."
+        )
+
+    def project(self, y: Point) -> Point:
+        """The point itself: an open set has no nearest point."""
+        return y
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return jnp.log(y)
+
+    def log_total_volume(self) -> float:
+        return math.inf
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        raise no_uniform(self)
+
+    def from_chart(self, x: Ambient) -> Point:
+        return jnp.exp(x)
+
+    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
+        x = jnp.log(y)
+        return x, -x
+
+    def dequantization(self) -> Chart:
+        return Chart(self)
+
+
+class Interval(AbstractCharted):
+    """(low, high)^d; x = logit; log_volume = Σ log[(b−a)/((y−a)(b−y))]; measure: Lebesgue."""
+
+    low: float = eqx.field(static=True)
+    high: float = eqx.field(static=True)
+    d: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"Interval needs finite low < high, got {self.low} and {self.high}.")
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        inside = (y > self.low) & (y < self.high)
+        return jnp.max(jnp.where(inside, 0, 1 + jnp.maximum(self.low - y, y - self.high)))
+
+    def complaint(self, y: np.ndarray) -> str:
+        outside = y[(y <= self.low) | (y >= self.high)][0]
+        return (
+            f"value {outside:.9g} is not strictly between {self.low:.9g} and {self.high:.9g}. "
+            "End points are outside: widen the interval, or declare the column as rounded."
+        )
+
+    def project(self, y: Point) -> Point:
+        """The point itself: an open set has no nearest point."""
+        return y
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return 2 * (y - self.low) / (self.high - self.low) - 1
+
+    def log_total_volume(self) -> float:
+        return self.dim * math.log(self.high - self.low)
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        return jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)
+
+    def from_chart(self, x: Ambient) -> Point:
+        return self.low + (self.high - self.low) * jax.nn.sigmoid(x)
+
+    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
+        below, above = jnp.log(y - self.low), jnp.log(self.high - y)
+        return below - above, math.log(self.high - self.low) - below - above
+
+    def dequantization(self) -> Chart:
+        return Chart(self)
+
+
+class Chart(AbstractDequantization):
+    """R^d = Y by the manifold's one global chart, with nothing to integrate out."""
+
+    manifold: AbstractCharted
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.nothing()
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.manifold.dim
+
+    @property
+    def branches(self) -> int:
+        return 1
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        return self.manifold.from_chart(x), jnp.zeros(0, x.dtype)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        x, log_slope = self.manifold.to_chart(y)
+        return x[None], log_slope.sum()[None]

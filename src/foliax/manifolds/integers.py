@@ -1,0 +1,189 @@
+"""Counted and rounded values: the integers, the naturals, multiples of a step."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import auxiliary
+from ..auxiliary import Auxiliary
+from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+
+
+def no_uniform(manifold: AbstractManifold) -> ValueError:
+    """The error of a manifold of infinite volume that is asked for a uniform sample."""
+    return ValueError(f"{manifold} has infinite volume, so there is no uniform density on it.")
+
+
+class Rounded(AbstractManifold):
+    """offset + step·Z^d: values recorded to a fixed step; measure: counting, so densities are pmfs.
+
+    A density per unit of the rounded quantity is the pmf over step^d. `floor`: values were cut off
+    downwards (an age in years), not rounded to the nearest. Values past 2^16 steps need float64.
+    """
+
+    step: float = eqx.field(static=True)
+    d: int = eqx.field(static=True, default=1)
+    offset: float = eqx.field(static=True, default=0.0)
+    floor: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self):
+        if not (self.step > 0 and math.isfinite(self.step)):
+            raise ValueError(f"Rounded(step) needs a positive step, got {self.step}.")
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        """Distance to the nearest multiple, in steps."""
+        cell = (y - self.offset) / self.step
+        return jnp.max(jnp.abs(cell - jnp.round(cell)))
+
+    def complaint(self, y: np.ndarray) -> str:
+        nearest = self.offset + self.step * np.round((y - self.offset) / self.step)
+        worst = int(np.argmax(np.abs(y - nearest)))
+        what = "an integer" if self.step == 1 else f"a multiple of {self.step}"
+        return f"value {y[worst]:.9g} is not {what}; the nearest is {nearest[worst]:.9g}."
+
+    def project(self, y: Point) -> Point:
+        return self.offset + self.step * jnp.floor((y - self.offset) / self.step + 0.5)
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return signed_log(y)
+
+    def log_total_volume(self) -> float:
+        return math.inf
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        raise no_uniform(self)
+
+    def dequantization(self) -> Cells:
+        return Cells(self)
+
+
+def Integers(d: int = 1) -> Rounded:
+    """Z^d; measure: counting; the cell of n is [n, n + 1), as in the paper."""
+    return Rounded(1.0, d, floor=True)
+
+
+class Cells(AbstractDequantization):
+    """R^d -> (offset + h·Z)^d; z = u ∈ [0, 1)^d; x = y + h(u − c); log_volume = d log h.
+
+    c = ½ for values rounded to the nearest, 0 for values rounded down: with h = 1 the paper's
+    floor. Brofos et al. 2021, appendix on the integers.
+    """
+
+    manifold: Rounded
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.unit(self.manifold.dim)
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.manifold.dim
+
+    @property
+    def branches(self) -> int:
+        return 1
+
+    @property
+    def _centre(self) -> float:
+        return 0.0 if self.manifold.floor else 0.5
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        m = self.manifold
+        cell = (x - m.offset) / m.step + self._centre
+        return m.offset + m.step * jnp.floor(cell), cell - jnp.floor(cell)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        m = self.manifold
+        log_volume = jnp.full(1, m.dim * math.log(m.step), y.dtype)
+        return (y + m.step * (z - self._centre))[None], log_volume
+
+
+class Naturals(AbstractManifold):
+    """{0, 1, 2, …}^d: counts; measure: counting."""
+
+    d: int = eqx.field(static=True, default=1)
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.max(jnp.abs(y - self.project(y)))
+
+    def complaint(self, y: np.ndarray) -> str:
+        if (y < 0).any():
+            return f"count {y[int(np.argmin(y))]:.9g} is negative."
+        worst = int(np.argmax(np.abs(y - np.round(y))))
+        return f"count {y[worst]:.9g} is not a whole number."
+
+    def project(self, y: Point) -> Point:
+        return jnp.maximum(jnp.floor(y + 0.5), 0)
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return jnp.log1p(y)
+
+    def log_total_volume(self) -> float:
+        return math.inf
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        raise no_uniform(self)
+
+    def dequantization(self) -> LogCells:
+        return LogCells(self)
+
+
+class LogCells(AbstractDequantization):
+    """R^d -> N^d by n = ⌊exp x⌋; z = u ∈ [0, 1)^d, x = log(n + u); log_volume = −Σ log(n + u).
+
+    No mass below 0, and large counts keep their relative precision in float32.
+    """
+
+    manifold: Naturals
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.unit(self.manifold.dim)
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.manifold.dim
+
+    @property
+    def branches(self) -> int:
+        return 1
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        value = jnp.exp(x)
+        return jnp.floor(value), value - jnp.floor(value)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        x = jnp.log(y + z)
+        return x[None], -x.sum()[None]
+
+
+def signed_log(y: Float[Array, " d"]) -> Float[Array, " d"]:
+    """sign(y) log(1 + |y|): what networks see of an unbounded value."""
+    return jnp.sign(y) * jnp.log1p(jnp.abs(y))

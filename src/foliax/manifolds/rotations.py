@@ -1,0 +1,262 @@
+"""The rotation groups SO(n): by folding O(n); SO(3) by quaternions and the exponential map."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import auxiliary
+from ..auxiliary import Auxiliary
+from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .stiefel import QR, Polar, Stiefel, orthonormality_complaint, orthonormality_gap
+
+Quaternion = Float[Array, " four"]
+
+
+class SpecialOrthogonal(AbstractManifold):
+    """SO(n): n × n rotation matrices, row-major; measure: induced by the Frobenius norm.
+
+    Volume: half that of O(n); SO(3): 2^{3/2}·8π². Distance: Frobenius.
+    """
+
+    n: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if self.n < 2:
+            raise ValueError(f"SpecialOrthogonal(n) needs n >= 2, got {self.n}.")
+
+    @property
+    def dim(self) -> int:
+        return self.n * (self.n - 1) // 2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.n, self.n)
+
+    def violation(self, y: Point) -> Scalar:
+        matrix = y.reshape(self.shape)
+        return orthonormality_gap(matrix) + jnp.where(jnp.linalg.det(matrix) < 0, 2.0, 0.0)
+
+    def complaint(self, y: np.ndarray) -> str:
+        matrix = y.reshape(self.shape)
+        if np.linalg.det(matrix) < 0:
+            return "the matrix has determinant −1: a reflection, not a rotation."
+        return orthonormality_complaint(matrix)
+
+    def project(self, y: Point) -> Point:
+        """The nearest rotation in the Frobenius norm."""
+        u, _, vh = jnp.linalg.svd(y.reshape(self.shape))
+        flip = jnp.ones(self.n, y.dtype).at[-1].set(jnp.sign(jnp.linalg.det(u @ vh)))
+        return (u * flip @ vh).reshape(-1)
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(y - other)
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return y
+
+    def log_total_volume(self) -> float:
+        return Stiefel(self.n, self.n).log_total_volume() - math.log(2)
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        return into_rotations(jax.random.orthogonal(key, self.n)).reshape(-1)
+
+    def dequantization(self) -> AbstractDequantization:
+        return Quaternions(self) if self.n == 3 else Fold(QR(Stiefel(self.n, self.n)))
+
+
+def reflection(n: int) -> np.ndarray:
+    """diag(1, …, 1, −1): of determinant −1 for every n, unlike −I."""
+    return np.diag(np.append(np.ones(n - 1), -1.0))
+
+
+def into_rotations(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """O where det O = 1, RO where it is −1."""
+    return matrix.at[-1].multiply(jnp.sign(jnp.linalg.det(matrix)))
+
+
+class Fold(AbstractDequantization):
+    """SO(n) from a dequantization of O(n): two branches, O and RO, R = diag(1, …, 1, −1).
+
+    z = L and log_volume are those of O(n). Brofos et al. 2021, appendix on SO(n).
+    """
+
+    base: Polar | QR
+    manifold: SpecialOrthogonal
+
+    def __init__(self, base: Polar | QR):
+        n, p = base.manifold.shape
+        if n != p:
+            raise ValueError(f"Only O(n) folds onto SO(n), not Stiefel({n}, {p}).")
+        self.base = base
+        self.manifold = SpecialOrthogonal(n)
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return self.base.auxiliary
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.base.ambient_dim
+
+    @property
+    def branches(self) -> int:
+        return 2 * self.base.branches
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        y, z = self.base.quantize(x)
+        return into_rotations(y.reshape(self.manifold.shape)).reshape(-1), z
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        reflected = y.reshape(self.manifold.shape).at[-1].multiply(-1).reshape(-1)
+        return orbit_preimages(self.base, jnp.stack([y, reflected]), z)
+
+
+def orbit_preimages(
+    base: AbstractDequantization, orbit: Float[Array, "g size"], z: Aux
+) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+    """The preimages of every point of an orbit, with the same z."""
+    x, log_volume = jax.vmap(base.preimages, (0, None))(orbit, z)
+    return x.reshape(-1, base.ambient_dim), log_volume.reshape(-1)
+
+
+class Quaternions(AbstractDequantization):
+    """SO(3) by unit quaternions: R⁴ ∖ {0} = S³ × R₊; z = r; two branches ±r q; q = (w, x, y, z).
+
+    log_volume = 3 log r − log(8·2^{3/2}).
+    """
+
+    manifold: SpecialOrthogonal = SpecialOrthogonal(3)
+
+    def __check_init__(self):
+        _only_three(self.manifold)
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.positive(1)
+
+    @property
+    def ambient_dim(self) -> int:
+        return 4
+
+    @property
+    def branches(self) -> int:
+        return 2
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        r = safe_norm(x)
+        return rotation_of_quaternion(x / r).reshape(-1), r[None]
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        x = z * quaternion_of_rotation(y.reshape(3, 3))
+        log_volume = 3 * jnp.log(z) - math.log(8 * 2**1.5)
+        return jnp.stack([x, -x]), jnp.tile(log_volume, 2)
+
+
+class ExponentialMap(AbstractDequantization):
+    """SO(3) by rotation vectors ω ∈ R³; no z; branches (θ + 2πk)·axis, k ∈ {−K..K} (K = `window`).
+
+    log_volume = log[θ_k² / (4 sin²(θ/2))] − (3/2) log 2, infinite at θ_k = 2πk, k ≠ 0, where a
+    whole sphere of ω is one rotation. Falorsi et al. 2019. Mass at ‖ω‖ > (2K+1)π is lost.
+    """
+
+    manifold: SpecialOrthogonal = SpecialOrthogonal(3)
+    window: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        _only_three(self.manifold)
+        if self.window < 0:
+            raise ValueError(f"ExponentialMap needs a window K >= 0, got {self.window}.")
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.nothing()
+
+    @property
+    def ambient_dim(self) -> int:
+        return 3
+
+    @property
+    def branches(self) -> int:
+        return 2 * self.window + 1
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        half = safe_norm(x) / 2
+        vector = x * jnp.sinc(half / jnp.pi) / 2
+        quaternion = jnp.concatenate([jnp.cos(half)[None], vector])
+        return rotation_of_quaternion(quaternion).reshape(-1), jnp.zeros(0, x.dtype)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        quaternion = quaternion_of_rotation(y.reshape(3, 3))
+        w, v = quaternion[0], quaternion[1:]
+        sine = safe_norm(v)  # sin(θ/2), θ ∈ [0, π]
+        tiny = jnp.finfo(y.dtype).eps ** 2
+        still = sine <= tiny
+        sine = jnp.where(still, tiny, sine)
+        axis = jnp.where(still, jnp.zeros(3, y.dtype).at[-1].set(1), v / sine)
+        theta = 2 * jnp.arctan2(sine, w)
+        turns = 2 * jnp.pi * np.arange(-self.window, self.window + 1).astype(y.dtype)
+        log_volume = 2 * jnp.log(jnp.abs(theta + turns) / (2 * sine)) - 1.5 * math.log(2)
+        # θ·axis through the ratio θ/sin(θ/2), whose gradient is right also at the identity.
+        return v * (theta / sine) + turns[:, None] * axis, log_volume
+
+
+def _only_three(manifold: SpecialOrthogonal) -> None:
+    if manifold.n != 3:
+        raise ValueError(f"Quaternions and rotation vectors are for SO(3), not SO({manifold.n}).")
+
+
+def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
+    """The rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = q
+    return jnp.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
+    """The unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
+
+    4qqᵀ is linear in the matrix; its row of the largest diagonal entry, normalised, is ±q: smooth
+    and accurate for every rotation.
+    """
+    m = matrix
+    outer = jnp.array(
+        [
+            [
+                1 + m[0, 0] + m[1, 1] + m[2, 2],
+                m[2, 1] - m[1, 2],
+                m[0, 2] - m[2, 0],
+                m[1, 0] - m[0, 1],
+            ],
+            [
+                m[2, 1] - m[1, 2],
+                1 + m[0, 0] - m[1, 1] - m[2, 2],
+                m[0, 1] + m[1, 0],
+                m[0, 2] + m[2, 0],
+            ],
+            [
+                m[0, 2] - m[2, 0],
+                m[0, 1] + m[1, 0],
+                1 - m[0, 0] + m[1, 1] - m[2, 2],
+                m[1, 2] + m[2, 1],
+            ],
+            [
+                m[1, 0] - m[0, 1],
+                m[0, 2] + m[2, 0],
+                m[1, 2] + m[2, 1],
+                1 - m[0, 0] - m[1, 1] + m[2, 2],
+            ],
+        ]
+    )
+    row = outer[jnp.argmax(jnp.diagonal(outer))]
+    return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)

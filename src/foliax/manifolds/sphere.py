@@ -1,0 +1,87 @@
+"""Spheres S^d in R^{d+1}."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import auxiliary
+from ..auxiliary import Auxiliary
+from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+
+
+class Sphere(AbstractManifold):
+    """Unit sphere S^d in R^{d+1}; y is a unit vector; measure: area."""
+
+    d: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if self.d < 1:
+            raise ValueError(f"Sphere(d) needs d >= 1, got {self.d}.")
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim + 1,)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.abs(safe_norm(y) - 1)
+
+    def complaint(self, y: np.ndarray) -> str:
+        return f"the vector's norm is {np.linalg.norm(y):.6g}, it must be 1. Divide by it first."
+
+    def project(self, y: Point) -> Point:
+        return y / safe_norm(y)
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        """The angle between two points, exact for near and for opposite ones."""
+        return 2 * jnp.arctan2(safe_norm(y - other), safe_norm(y + other))
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return y
+
+    def log_total_volume(self) -> float:
+        half = (self.dim + 1) / 2
+        return math.log(2) + half * math.log(math.pi) - math.lgamma(half)
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        return self.project(jax.random.normal(key, self.shape))
+
+    def dequantization(self) -> Hyperspherical:
+        return Hyperspherical(self)
+
+
+class Hyperspherical(AbstractDequantization):
+    """R^{d+1} ∖ {0} = S^d × R₊; z = r = ‖x‖; x = r y; log_volume = d log r.
+
+    Brofos et al. 2021, Example 4.
+    """
+
+    manifold: Sphere
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.positive(1)
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.manifold.size
+
+    @property
+    def branches(self) -> int:
+        return 1
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        r = safe_norm(x)
+        return x / r, r[None]
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        return (z * y)[None], self.manifold.dim * jnp.log(z)

@@ -1,0 +1,153 @@
+"""Circle and tori as angles in radians."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import auxiliary
+from ..auxiliary import Auxiliary
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    Ambient,
+    Aux,
+    Point,
+    Scalar,
+    check_branches,
+    safe_norm,
+)
+
+
+def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
+    """The representative in [−π, π)."""
+    turns = jnp.floor((angle + jnp.pi) / (2 * jnp.pi))
+    wrapped = angle - 2 * jnp.pi * turns
+    return jnp.where(wrapped >= jnp.pi, -jnp.pi, wrapped)
+
+
+class Torus(AbstractManifold):
+    """T^d: d angles; y in radians, canonical in [−π, π); measure: radians, volume (2π)^d.
+
+    Every real angle stands for a point; more than one full turn off zero is taken for degrees.
+    """
+
+    d: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        if self.d < 1:
+            raise ValueError(f"Torus(d) needs d >= 1, got {self.d}.")
+
+    @property
+    def dim(self) -> int:
+        return self.d
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.max(jnp.maximum(jnp.abs(y) - 2 * jnp.pi, 0))
+
+    def complaint(self, y: np.ndarray) -> str:
+        worst = int(np.argmax(np.abs(y)))
+        return (
+            f"angle {worst} is {y[worst]:.6g} radians, more than a full turn. "
+            "Is it in degrees? Convert it to radians first."
+        )
+
+    def project(self, y: Point) -> Point:
+        return wrap(y)
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return safe_norm(wrap(y - other))
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return jnp.concatenate([jnp.cos(y), jnp.sin(y)])
+
+    def log_total_volume(self) -> float:
+        return self.dim * math.log(2 * math.pi)
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        return jax.random.uniform(key, self.shape, minval=-jnp.pi, maxval=jnp.pi)
+
+    def dequantization(self) -> ByRadii:
+        return ByRadii(self)
+
+
+def Circle() -> Torus:
+    """S¹ as one angle in radians."""
+    return Torus(1)
+
+
+class ByRadii(AbstractDequantization):
+    """(R² ∖ {0})^d = T^d × R₊^d; z = radii; x = (r_i cos θ_i, r_i sin θ_i)_i.
+
+    log_volume = Σ log r_i. Brofos et al. 2021, Example 5.
+    """
+
+    manifold: Torus
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.positive(self.manifold.dim)
+
+    @property
+    def ambient_dim(self) -> int:
+        return 2 * self.manifold.dim
+
+    @property
+    def branches(self) -> int:
+        return 1
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        pairs = x.reshape(-1, 2)
+        return jnp.arctan2(pairs[:, 1], pairs[:, 0]), jax.vmap(safe_norm)(pairs)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        x = jnp.stack([z * jnp.cos(y), z * jnp.sin(y)], axis=-1).reshape(-1)
+        return x[None], jnp.log(z).sum()[None]
+
+
+class Wrapping(AbstractDequantization):
+    """R^d -> T^d by x mod 2π; no z; branches y + 2πk, k ∈ {−K..K}^d (K = `window`); log_volume = 0.
+
+    All (2K+1)^d shifts, around the representative in [−π, π), so that the window is symmetric:
+    |x_i| < (2K+1)π. Mass outside it is lost; `covers` tells which x are inside.
+    Brofos et al. 2021, appendix on modulus dequantization (which prints ⌊x⌋ for ⌊x/2π⌋).
+    """
+
+    manifold: Torus
+    window: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        if self.window < 0:
+            raise ValueError(f"Wrapping needs a window K >= 0, got {self.window}.")
+        check_branches(self)
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.nothing()
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.manifold.dim
+
+    @property
+    def branches(self) -> int:
+        return (2 * self.window + 1) ** self.manifold.dim
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        return wrap(x), jnp.zeros(0, x.dtype)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        turns = range(-self.window, self.window + 1)
+        shifts = np.array(list(itertools.product(turns, repeat=self.manifold.dim)))
+        x = wrap(y) + 2 * jnp.pi * shifts.astype(y.dtype)
+        return x, jnp.zeros(self.branches, y.dtype)
