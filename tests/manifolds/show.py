@@ -9,6 +9,7 @@ from rich.table import Table
 from foliax.manifolds import QR, Polar, Stiefel
 
 from . import (
+    test_ball,
     test_combine,
     test_euclidean,
     test_integers,
@@ -28,6 +29,7 @@ FILES = (
     test_combine,
     test_integers,
     test_euclidean,
+    test_ball,
     test_own,
 )
 

@@ -1,0 +1,116 @@
+"""Residual flow: gradients of ridge functions added in turn, bijective by construction."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.ambient.determinant import determinant
+from foliax.ambient.discrete_ode import inverse_of
+from foliax.ambient.scaled import Scaled
+
+SLACK = 0.9
+"""How far the negative ridges may pull an eigenvalue of a layer's Jacobian down from 1."""
+
+
+class GradientLayer(eqx.Module):
+    """x ↦ e^s ∘ (x + Aᵀ diag(w) tanh(A x + a)) + b, the scaled gradient of a convex function.
+
+    Its Jacobian e^s (I + Aᵀ diag(w (1 − tanh²)) A) is symmetric up to e^s; the negative weights are
+    shrunk until Σ |w_k| |A_k|² < SLACK, so its eigenvalues exceed 1 − SLACK and no fold can occur.
+    """
+
+    directions: Float[Array, "h m"]
+    offsets: Float[Array, " h"]
+    weights: Float[Array, " h"]
+    log_scale: Float[Array, " m"]
+    shift: Float[Array, " m"]
+
+    def __init__(self, dim: int, width: int, *, key: PRNGKeyArray):
+        directions_key, offsets_key, weights_key = jr.split(key, 3)
+        self.directions = jr.normal(directions_key, (width, dim))
+        self.offsets = 2 * jr.normal(offsets_key, (width,))
+        self.weights = 0.1 / width * jr.normal(weights_key, (width,))
+        self.log_scale = jnp.zeros(dim)
+        self.shift = jnp.zeros(dim)
+
+    def safe_weights(self) -> Float[Array, " h"]:
+        """The weights, negative ones shrunk by SLACK / (SLACK + Σ |w_k| |A_k|²)."""
+        pull = jnp.sum(jax.nn.relu(-self.weights) * jnp.sum(self.directions**2, axis=1))
+        return jnp.where(self.weights < 0, self.weights * (SLACK / (SLACK + pull)), self.weights)
+
+    def __call__(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
+        """The layer's value."""
+        h = jnp.tanh(self.directions @ x + self.offsets)
+        return jnp.exp(self.log_scale) * (x + (self.safe_weights() * h) @ self.directions) + (
+            self.shift
+        )
+
+    def value_and_log_det(
+        self, x: Float[Array, " m"]
+    ) -> tuple[Float[Array, " m"], Float[Array, ""]]:
+        """The layer's value and the log-determinant of its Jacobian."""
+        a, w, m = self.directions, self.safe_weights(), len(x)
+        h = jnp.tanh(a @ x + self.offsets)
+        value = jnp.exp(self.log_scale) * (x + (w * h) @ a) + self.shift
+        # Σ_k w_k (1 − h_k²) A_k A_kᵀ as one matrix product for the whole batch
+        ridges = (w[:, None, None] * a[:, :, None] * a[:, None, :]).reshape(len(h), -1)
+        jacobian = jnp.eye(m, dtype=x.dtype) + ((1 - h**2) @ ridges).reshape(m, m)
+        return value, jnp.log(determinant(jacobian)) + jnp.sum(self.log_scale)
+
+
+class ResidualFlow(AbstractAmbient):
+    """A chain of :class:`GradientLayer` from the data to N(0, I), with the exact determinant.
+
+    An Euler discretisation of an ODE with a new gradient field at each step, at the price H m² of a
+    layer rather than H² m. cost = N Σ |Δx|² / m. ``sample`` inverts by Newton's method.
+    """
+
+    layers: tuple[GradientLayer, ...]
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, layers: tuple[GradientLayer, ...]):
+        self.layers, self.dim = layers, len(layers[0].shift)
+
+    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Log density at x, and the kinetic cost of the way to the base."""
+        log_volume = cost = jnp.zeros((), x.dtype)
+        for layer in self.layers:
+            value, log_det = layer.value_and_log_det(x)
+            log_volume = log_volume + log_det
+            cost = cost + len(self.layers) * jnp.mean((value - x) ** 2)
+            x = value
+        log_normal = -0.5 * jnp.sum(x**2) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
+        return log_normal + log_volume, cost
+
+    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+        """One draw: a normal, taken back through the layers."""
+        x = jr.normal(key, (self.dim,), self.layers[0].shift.dtype)
+        for layer in reversed(self.layers):
+            x = inverse_of(layer, x, (x - layer.shift) * jnp.exp(-layer.log_scale))
+        return x
+
+
+@dataclasses.dataclass(frozen=True)
+class Residual(AbstractAmbientSpec):
+    """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE."""
+
+    layers: int = 8
+    width: int = 64
+
+    def build(
+        self,
+        dim: int,
+        *,
+        shift: Float[Array, " m"],
+        scale: Float[Array, " m"],
+        key: PRNGKeyArray,
+    ) -> AbstractAmbient:
+        """The flow over N(0, I)."""
+        keys = jr.split(key, self.layers)
+        layers = tuple(GradientLayer(dim, self.width, key=k) for k in keys)
+        return Scaled(ResidualFlow(layers), shift, scale)

@@ -1,0 +1,71 @@
+"""Checkpoints of a training: written atomically, resumed to the same bits."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .record import Record
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that does not belong to this training, or is damaged."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A file that a training writes after every `every` blocks and resumes from if it is there."""
+
+    path: Path
+    every: int = 1
+
+    def save(self, state: Any, record: Record, run: Any) -> None:
+        """Write state and record; a crash leaves the file as it was."""
+        if len(record.history) % self.every:
+            return
+        header = {"training": fingerprint(state, run), "record": dataclasses.asdict(record)}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with temporary.open("wb") as file:
+            file.write(json.dumps(header).encode() + b"\n")
+            eqx.tree_serialise_leaves(file, state)
+        os.replace(temporary, self.path)
+
+    def restore(self, state: Any, record: Record, run: Any) -> tuple[Any, Record]:
+        """The state and record of the file, or those given where there is none."""
+        if not self.path.exists():
+            return state, record
+        try:
+            with self.path.open("rb") as file:
+                header = json.loads(file.readline())
+                wanted = fingerprint(state, run)
+                if header["training"] != wanted:
+                    raise CheckpointError(
+                        f"{self.path} is of another training (settings, seed, data or model "
+                        "differ). Remove it, or name another file."
+                    )
+                state = eqx.tree_deserialise_leaves(file, state)
+        except (ValueError, KeyError, EOFError, RuntimeError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(f"{self.path} is damaged ({error}). Remove it.") from error
+        return state, Record.from_json(header["record"])
+
+
+def fingerprint(state: Any, run: Any) -> str:
+    """What must be equal for a resumption to give the same bits."""
+    digest = hashlib.sha256(repr((run.training, run.objective)).encode())
+    digest.update(np.asarray(jax.random.key_data(run.key)).tobytes())
+    for leaf in jax.tree.leaves(eqx.filter(state, eqx.is_array)):
+        digest.update(f"{leaf.shape}{leaf.dtype}".encode())
+    for array in (run.rows, run.weights):
+        if array is not None:
+            digest.update(np.asarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,104 @@
+"""What a density on a manifold offers, and the one made of a flow, a map and a q(z | y)."""
+
+from __future__ import annotations
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import paramax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .ambient import AbstractAmbient
+from .dequantizers import AbstractDequantizer
+from .manifolds import AbstractDequantization, AbstractManifold
+from .marginal import AbstractIntegrator, LogProb, default_integrator
+
+Point = Float[Array, " size"]
+Aux = Float[Array, " k"]
+Scalar = Float[Array, ""]
+
+
+class AbstractDensity(eqx.Module):
+    """A density on a manifold, against its reference measure: what metrics and plots see."""
+
+    manifold: eqx.AbstractVar[AbstractManifold]
+
+    @abc.abstractmethod
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        """Log density of y with its standard error, by a fixed budget; pure."""
+
+    @abc.abstractmethod
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        """One exact draw."""
+
+    @abc.abstractmethod
+    def refined(self) -> AbstractDensity:
+        """The same density with four times the budget; itself where it is exact."""
+
+
+class DequantizedDensity(AbstractDensity):
+    """p(y) = E_{z ~ q(·|y)} Σ_b π(x_b) exp(log_volume_b) / q(z | y); sample: y of G(x), x ~ π.
+
+    Brofos et al. 2021, Corollary 3. `integrator`: by default exact without z, quadrature for
+    one-dimensional z, else randomised quasi-Monte Carlo.
+    """
+
+    dequantization: AbstractDequantization
+    ambient: AbstractAmbient
+    dequantizer: AbstractDequantizer
+    integrator: AbstractIntegrator
+    manifold: AbstractManifold
+
+    def __init__(
+        self,
+        dequantization: AbstractDequantization,
+        ambient: AbstractAmbient,
+        dequantizer: AbstractDequantizer,
+        integrator: AbstractIntegrator | None = None,
+    ):
+        if ambient.dim != dequantization.ambient_dim:
+            raise ValueError(
+                f"The ambient density is on R^{ambient.dim}; {type(dequantization).__name__} "
+                f"needs one on R^{dequantization.ambient_dim}."
+            )
+        self.dequantization = dequantization
+        self.ambient = ambient
+        self.dequantizer = dequantizer
+        self.integrator = integrator or default_integrator(dequantization.auxiliary.size)
+        self.manifold = dequantization.manifold
+
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        model = paramax.unwrap(self)
+        features = model.manifold.features(y)
+
+        def log_weight(v):
+            return model.log_weight_and_cost(y, model.dequantizer.transform(features, v))[0]
+
+        return self.integrator(log_weight, self.dequantization.auxiliary.size, key=key)
+
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        return self.dequantization.quantize(paramax.unwrap(self.ambient).sample(key=key))[0]
+
+    def refined(self) -> DequantizedDensity:
+        finer = self.integrator.refined()
+        if finer is self.integrator:
+            return self
+        return DequantizedDensity(self.dequantization, self.ambient, self.dequantizer, finer)
+
+    def log_branches_and_cost(self, y: Point, z: Aux) -> tuple[Float[Array, " b"], Scalar]:
+        """log π(x_b) + log_volume_b of every branch, and the mean cost of the ambient paths."""
+        x, log_volume = self.dequantization.preimages(y, z)
+        log_prob, cost = jax.vmap(self.ambient.log_prob_and_cost)(x)
+        return log_prob + log_volume, jnp.mean(cost)
+
+    def log_weight_and_cost(self, y: Point, z: Aux) -> tuple[Scalar, Scalar]:
+        """log w(y, z) = logsumexp_b [log π(x_b) + log_volume_b] − log q(z | y), and the cost."""
+        branches, cost = self.log_branches_and_cost(y, z)
+        log_q = self.dequantizer.log_prob(self.manifold.features(y), z)
+        return jax.nn.logsumexp(branches) - log_q, cost

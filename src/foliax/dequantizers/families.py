@@ -1,0 +1,124 @@
+"""q(z | y) by named families on their own sets: gamma radii, uniform and beta cells."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import betainc, betaln, gammainc, gammaln
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..manifolds import AbstractDequantization
+from .base import (
+    AbstractDequantizer,
+    AbstractDequantizerSpec,
+    Aux,
+    Features,
+    Uniforms,
+    feature_count,
+    inverse_softplus,
+    network,
+    refuse_unless,
+    solve_quantile,
+)
+
+MIN_SHAPE = 0.1
+
+
+class AmortisedGamma(AbstractDequantizer):
+    """Independent z_i ~ Gamma(a_i(y), rate b_i(y)): as z -> 0 a power law, z^{a−1}."""
+
+    net: eqx.nn.MLP
+
+    def transform(self, features: Features, v: Uniforms) -> Aux:
+        shape, rate = self._parameters(features)
+        log_z = solve_quantile(
+            lambda t: gammainc(shape, jnp.exp(t)),
+            lambda t: shape * t - jnp.exp(t) - gammaln(shape),
+            v,
+            low=-60.0,
+            high=8.0,
+        )
+        return jnp.exp(log_z) / rate
+
+    def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
+        shape, rate = self._parameters(features)
+        each = shape * jnp.log(rate) + (shape - 1) * jnp.log(z) - rate * z - gammaln(shape)
+        return each.sum()
+
+    def _parameters(self, features: Features) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+        shape, rate = jnp.split(jax.nn.softplus(self.net(features)) + MIN_SHAPE, 2)
+        return shape, rate
+
+
+class AmortisedBeta(AbstractDequantizer):
+    """Independent z_i ~ Beta(a_i(y), b_i(y)) on [0, 1)."""
+
+    net: eqx.nn.MLP
+
+    def transform(self, features: Features, v: Uniforms) -> Aux:
+        a, b = self._parameters(features)
+        z = solve_quantile(
+            lambda t: betainc(a, b, t), lambda t: self._each(a, b, t), v, low=0.0, high=1.0
+        )
+        info = jnp.finfo(v.dtype)
+        return jnp.clip(z, info.tiny, 1 - info.epsneg)
+
+    def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
+        return self._each(*self._parameters(features), z).sum()
+
+    def _each(self, a, b, z) -> Float[Array, " k"]:
+        return (a - 1) * jnp.log(z) + (b - 1) * jnp.log1p(-z) - betaln(a, b)
+
+    def _parameters(self, features: Features) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+        a, b = jnp.split(jax.nn.softplus(self.net(features)) + MIN_SHAPE, 2)
+        return a, b
+
+
+class UniformCells(AbstractDequantizer):
+    """z uniform on [0, 1)^k, whatever y: the classical dequantization of counts; also k = 0."""
+
+    def transform(self, features: Features, v: Uniforms) -> Aux:
+        return v
+
+    def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
+        return jnp.zeros((), z.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gamma(AbstractDequantizerSpec):
+    """Gamma radii."""
+
+    width: int = 16
+    depth: int = 2
+
+    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> AmortisedGamma:
+        refuse_unless(dequantization, "positive", "Gamma")
+        start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 6.0 - MIN_SHAPE))
+        features = feature_count(dequantization.manifold)
+        return AmortisedGamma(network(features, start, self.width, self.depth, key=key))
+
+
+@dataclasses.dataclass(frozen=True)
+class Beta(AbstractDequantizerSpec):
+    """Beta positions within a cell."""
+
+    width: int = 16
+    depth: int = 2
+
+    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> AmortisedBeta:
+        refuse_unless(dequantization, "unit", "Beta")
+        start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 1.0 - MIN_SHAPE))
+        features = feature_count(dequantization.manifold)
+        return AmortisedBeta(network(features, start, self.width, self.depth, key=key))
+
+
+@dataclasses.dataclass(frozen=True)
+class Uniform(AbstractDequantizerSpec):
+    """Uniform positions within a cell; nothing to learn."""
+
+    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> UniformCells:
+        refuse_unless(dequantization, "unit", "Uniform")
+        return UniformCells()

@@ -1,0 +1,113 @@
+"""How far a density is from a known one, each number with its Monte Carlo error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from .density import AbstractDensity
+from .marginal import rows_log_prob
+from .targets import AbstractTarget
+
+
+class Estimate(NamedTuple):
+    """A Monte Carlo mean and its standard error."""
+
+    value: float
+    error: float
+
+    def __str__(self):
+        return f"{self.value:.5f} ± {self.error:.5f}"
+
+
+class Comparison(NamedTuple):
+    """A density q against a target p."""
+
+    kl_qp: Estimate
+    """KL(q‖p) = E_q[w − 1 − log w], w = p/q: sees lost mass, and is never negative."""
+    kl_pq: Estimate
+    """KL(p‖q) = E_p[v − 1 − log v], v = q/p."""
+    ess: float
+    """Relative effective sample size of q's samples weighted by w."""
+    mass: Estimate
+    """Total mass of q's log densities."""
+    log_error: float
+    """Root mean square of the log densities' own standard errors."""
+
+
+def estimate(values: np.ndarray) -> Estimate:
+    """Mean and standard error of independent values."""
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+
+
+@eqx.filter_jit
+def _draw(density: AbstractDensity, keys) -> jax.Array:
+    return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
+
+
+def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarray:
+    """n exact draws, the i-th by fold_in(key, i)."""
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
+    return np.asarray(_draw(density, keys))
+
+
+def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
+    """(values, errors) of rows, in float64; a NaN is an error."""
+    value, error = rows_log_prob(density, rows, np.arange(len(rows)), key, chunk)
+    if np.isnan(value).any():
+        row = int(np.argmax(np.isnan(value)))
+        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
+    return value.astype(float), error.astype(float)
+
+
+def total_mass(
+    density: AbstractDensity,
+    n: int = 20_000,
+    *,
+    key: PRNGKeyArray,
+    near: AbstractDensity | None = None,
+) -> Estimate:
+    """∫ q by importance sampling, from the uniform density mixed half and half with `near`.
+
+    `near`, a normalised density like q (a target, a kernel estimate), is a control variate too:
+    1 + E[(q − near)/proposal]. Without it only the uniform density is used. For manifolds of finite
+    volume.
+    """
+    k1, k2, k3 = jax.random.split(key, 3)
+    manifold = density.manifold
+    half = n if near is None else n // 2
+    keys = jax.random.split(k1, half)
+    rows = np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
+    log_uniform = -manifold.log_total_volume()
+    if near is None:
+        value, _ = log_densities(density, rows, key=k3)
+        return estimate(np.exp(value - log_uniform))
+    rows = np.concatenate([rows, samples(near, n - half, key=k2)])
+    value, _ = log_densities(density, rows, key=k3)
+    log_near, _ = log_densities(near, rows, key=k3)
+    log_proposal = np.logaddexp(log_uniform, log_near) - np.log(2)
+    return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
+
+
+def compare(
+    density: AbstractDensity, target: AbstractTarget, n: int = 20_000, *, key: PRNGKeyArray
+) -> Comparison:
+    """q against p by n samples of each."""
+    k1, k2, k3, k4, k5 = jax.random.split(key, 5)
+    from_q, from_p = samples(density, n, key=k1), samples(target, n, key=k2)
+    q_at_q, error = log_densities(density, from_q, key=k3)
+    log_w = log_densities(target, from_q, key=k3)[0] - q_at_q
+    log_v = log_densities(density, from_p, key=k4)[0] - log_densities(target, from_p, key=k4)[0]
+    w, v = np.exp(log_w), np.exp(log_v)
+    return Comparison(
+        estimate(w - 1 - log_w),
+        estimate(v - 1 - log_v),
+        float(w.sum() ** 2 / (w**2).sum() / n),
+        total_mass(density, n, key=k5, near=target),
+        float(np.sqrt((error**2).mean())),
+    )
