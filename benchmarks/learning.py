@@ -17,7 +17,7 @@ from rich.table import Table
 
 from foliax import metrics, targets
 from foliax.ambient import DiscreteODE, RealNVP, SplineCoupling
-from foliax.dequantizers import Student
+from foliax.dequantizers import Safe
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import QR, Fold, Polar, Quaternions, Stiefel
 from foliax.objectives import ImportanceWeighted
@@ -35,7 +35,7 @@ def fresh(target):
 
 def spec(ambient, width, samples, **training):
     return DequantizedFlow(
-        ambient, Student(width), ImportanceWeighted(samples), Training(warmup=200, **training)
+        ambient, Safe(width), ImportanceWeighted(samples), Training(warmup=200, **training)
     )
 
 

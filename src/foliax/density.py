@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .ambient import AbstractAmbient
 from .dequantizers import AbstractDequantizer
 from .manifolds import AbstractDequantization, AbstractManifold
-from .marginal import AbstractIntegrator, LogProb, default_integrator
+from .marginal import AbstractIntegrator, Integrand, LogProb, default_integrator
 
 Point = Float[Array, " size"]
 Aux = Float[Array, " k"]
@@ -74,13 +74,20 @@ class DequantizedDensity(AbstractDensity):
     def log_prob(
         self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
-        model = paramax.unwrap(self)
+        model, auxiliary = paramax.unwrap(self), self.dequantization.auxiliary
         features = model.manifold.features(y)
 
         def log_weight(v):
             return model.log_weight_and_cost(y, model.dequantizer.transform(features, v))[0]
 
-        return self.integrator(log_weight, self.dequantization.auxiliary.size, key=key)
+        def log_joint(u):
+            z, log_slope = auxiliary.constrain(u)
+            return jax.nn.logsumexp(model.log_branches_and_cost(y, z)[0]) + log_slope
+
+        def place(v):
+            return auxiliary.unconstrain(model.dequantizer.transform(features, v))
+
+        return self.integrator(Integrand(auxiliary.size, log_weight, log_joint, place), key=key)
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         return self.dequantization.quantize(paramax.unwrap(self.ambient).sample(key=key))[0]

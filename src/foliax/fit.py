@@ -15,7 +15,7 @@ from . import dequantizers
 from .ambient import AbstractAmbientSpec, SplineCoupling
 from .checkpoint import Checkpoint
 from .density import DequantizedDensity
-from .dequantizers import AbstractDequantizerSpec, Student
+from .dequantizers import AbstractDequantizerSpec, Safe
 from .manifolds import AbstractDequantization, AbstractManifold, check_points
 from .objectives import AbstractObjective, ImportanceWeighted
 from .record import Block, Record
@@ -38,7 +38,7 @@ class DequantizedFlow:
     """
 
     ambient: AbstractAmbientSpec = dataclasses.field(default_factory=SplineCoupling)
-    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=Student)
+    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=Safe)
     objective: AbstractObjective = dataclasses.field(default_factory=ImportanceWeighted)
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1

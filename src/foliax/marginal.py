@@ -1,7 +1,8 @@
 """Integrating z out of a weight: quadrature, randomised quasi-Monte Carlo, and error bars.
 
-Every integrator takes log w as a function of uniform noise v ∈ (0, 1)^k, where z = z(v) follows the
-dequantization density, so that the integral is E w(v). `evaluate` spends samples until a tolerance.
+∫ joint(y, z) dz is E w(v) over uniform noise v ∈ (0, 1)^k, where z(v) follows the dequantization
+density and w = joint/q: what sampling sees. In unconstrained u it is ∫ joint(y, z(u)) |dz/du| du:
+what quadrature sees. `evaluate` spends samples until a tolerance is met.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.stats import qmc
 
-LogWeight = Callable[[Float[Array, " k"]], Float[Array, ""]]
+
+class Integrand(NamedTuple):
+    """What there is to integrate over z, for one y."""
+
+    k: int
+    """Dimension of z."""
+    log_weight: Callable[[Float[Array, " k"]], Float[Array, ""]]
+    """Uniform noise v -> log w(z(v))."""
+    log_joint: Callable[[Float[Array, " k"]], Float[Array, ""]]
+    """Unconstrained u -> log joint(y, z(u)) + log |dz/du|."""
+    place: Callable[[Float[Array, " k"]], Float[Array, " k"]]
+    """Uniform noise v -> u of the dequantization density: where the joint is to be found."""
 
 
 class LogProb(NamedTuple):
@@ -28,11 +40,11 @@ class LogProb(NamedTuple):
 
 
 class AbstractIntegrator(eqx.Module):
-    """A way to log E w(v), v uniform on (0, 1)^k, with an error."""
+    """A way to the logarithm of the integral over z, with an error."""
 
     @abc.abstractmethod
-    def __call__(self, log_weight: LogWeight, k: int, *, key: PRNGKeyArray | None) -> LogProb:
-        """Log of the mean weight, and the error of that logarithm."""
+    def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
+        """Log of the integral, and the standard error of that logarithm."""
 
     @abc.abstractmethod
     def refined(self) -> AbstractIntegrator:
@@ -42,8 +54,8 @@ class AbstractIntegrator(eqx.Module):
 class Exact(AbstractIntegrator):
     """Nothing to integrate: z is only branches, which the weight has summed already."""
 
-    def __call__(self, log_weight: LogWeight, k: int, *, key: PRNGKeyArray | None) -> LogProb:
-        value = log_weight(jnp.zeros(0))
+    def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
+        value = integrand.log_weight(jnp.zeros(0))
         return LogProb(value, jnp.zeros_like(value))
 
     def refined(self) -> Exact:
@@ -51,30 +63,39 @@ class Exact(AbstractIntegrator):
 
 
 class Quadrature(AbstractIntegrator):
-    """The trapezoidal rule for one-dimensional z, by v = 1/(1 + exp(−2 sinh t)), |t| ≤ `reach`.
+    """The trapezoidal rule for one-dimensional z, by u = c + s·sinh t, |u − c| ≤ `reach`.
 
-    Doubly exponential (Takahasi and Mori 1974): for smooth weights the error falls exponentially
-    with the number of `nodes`, and the ends need no care. Error: the difference from the rule of
-    half as many nodes, which overestimates that of the whole.
+    c and s are the middle and the half-width of the dequantization density; sinh makes the rule
+    fine where the joint is and wide enough for its tails. For smooth joints the error falls
+    exponentially with the number of `nodes`. Error: the difference from the rule of half as many
+    nodes, which overestimates that of the whole.
     """
 
     nodes: int = eqx.field(static=True, default=64)
-    reach: float = eqx.field(static=True, default=2.4)
+    reach: float = eqx.field(static=True, default=24.0)
 
-    def __call__(self, log_weight: LogWeight, k: int, *, key: PRNGKeyArray | None) -> LogProb:
-        if k != 1:
-            raise ValueError(f"Quadrature is for one-dimensional z, not {k}-dimensional: use RQMC.")
-        t = jnp.linspace(-self.reach, self.reach, self.nodes + 1)
-        logit = 2 * jnp.sinh(t)
-        step = 2 * self.reach / self.nodes
-        log_slope = jnp.log(2 * jnp.cosh(t)) - jax.nn.softplus(logit) - jax.nn.softplus(-logit)
-        values = jax.vmap(log_weight)(jax.nn.sigmoid(logit)[:, None]) + log_slope + jnp.log(step)
+    def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
+        if integrand.k != 1:
+            raise ValueError(
+                f"Quadrature is for one-dimensional z, not {integrand.k}-dimensional: use RQMC."
+            )
+        centre, half_width = middle(integrand)
+        end = jnp.arcsinh(self.reach / half_width)
+        t = end * jnp.linspace(-1.0, 1.0, self.nodes + 1)[:, None]
+        log_slope = jnp.log(half_width * jnp.cosh(t) * end * 2 / self.nodes)[:, 0]
+        values = jax.vmap(integrand.log_joint)(centre + half_width * jnp.sinh(t)) + log_slope
         fine = jax.nn.logsumexp(values)
         coarse = jax.nn.logsumexp(values[::2]) + jnp.log(2.0)
         return LogProb(fine, jnp.abs(jnp.expm1(coarse - fine)))
 
     def refined(self) -> Quadrature:
-        return Quadrature(4 * self.nodes, self.reach + 0.5)
+        return Quadrature(4 * self.nodes, self.reach)
+
+
+def middle(integrand: Integrand) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """Middle and half-width of the dequantization density in u: medians and one deviation."""
+    low, centre, high = (integrand.place(jnp.full(integrand.k, v)) for v in (0.16, 0.5, 0.84))
+    return centre, jnp.abs(high - low) / 2
 
 
 class RQMC(AbstractIntegrator):
@@ -93,14 +114,14 @@ class RQMC(AbstractIntegrator):
                 f"got {self.points} and {self.replicates}."
             )
 
-    def __call__(self, log_weight: LogWeight, k: int, *, key: PRNGKeyArray | None) -> LogProb:
+    def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
         if key is None:
             raise ValueError("This log density is estimated by sampling: pass key=.")
-        net = qmc.Sobol(k, scramble=True, rng=0).random(self.points)
-        shifts = jax.random.uniform(key, (self.replicates, 1, k))
+        net = qmc.Sobol(integrand.k, scramble=True, rng=0).random(self.points)
+        shifts = jax.random.uniform(key, (self.replicates, 1, integrand.k))
         tiny = jnp.finfo(shifts.dtype).epsneg
         v = jnp.clip((jnp.asarray(net, shifts.dtype) + shifts) % 1.0, tiny, 1 - tiny)
-        log_w = jax.vmap(jax.vmap(log_weight))(v)
+        log_w = jax.vmap(jax.vmap(integrand.log_weight))(v)
         return pooled(jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.points))
 
     def refined(self) -> RQMC:
@@ -112,10 +133,11 @@ class MonteCarlo(AbstractIntegrator):
 
     samples: int = eqx.field(static=True, default=1000)
 
-    def __call__(self, log_weight: LogWeight, k: int, *, key: PRNGKeyArray | None) -> LogProb:
+    def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
         if key is None:
             raise ValueError("This log density is estimated by sampling: pass key=.")
-        return pooled(jax.vmap(log_weight)(open_uniform(key, (self.samples, k))))
+        v = open_uniform(key, (self.samples, integrand.k))
+        return pooled(jax.vmap(integrand.log_weight)(v))
 
     def refined(self) -> MonteCarlo:
         return MonteCarlo(4 * self.samples)

@@ -29,7 +29,7 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[Block], N
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None, loss=float("nan"), best=float("nan"))
+        task = progress.add_task("", total=1, loss=float("nan"), best=float("nan"))
 
         def update(block: Block) -> None:
             progress.update(

@@ -62,7 +62,7 @@ class SphereModes(AbstractTarget):
         return modes, log_vmf_mass(self.kappa * norms, self.manifold.dim)
 
 
-def log_vmf_mass(kappa: np.ndarray, d: int) -> np.ndarray:
+def log_vmf_mass(kappa: Float[np.ndarray, ...], d: int) -> Float[np.ndarray, ...]:
     """log ∫ exp(κ yᵀμ) dA over S^d = log (2π)^{(d+1)/2} I_ν(κ)/κ^ν, ν = (d−1)/2."""
     order = (d - 1) / 2
     log_bessel = np.log(ive(order, kappa)) + kappa
@@ -156,7 +156,7 @@ class TorusCorrelated(AbstractTarget):
         return wrap(jnp.stack([first, total - first]))
 
 
-LOG_CIRCLE = float(log_vmf_mass(np.array(1.0), 1))
+LOG_CIRCLE = float(log_vmf_mass(np.ones(1), 1)[0])
 """log ∫ exp(cos θ) dθ = log 2π I₀(1)."""
 
 

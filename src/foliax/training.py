@@ -22,8 +22,8 @@ from .objectives import AbstractObjective, ImportanceWeighted, draw, log_weights
 from .record import Block, Record
 
 Rows = Float[Array, "n size"]
-Table = Float[Array, "n size"] | Float[np.ndarray, "n size"]
-Column = Float[Array, " n"] | Float[np.ndarray, " n"]
+Table = Float[Array, "_ size"] | Float[np.ndarray, "_ size"]
+Column = Float[Array, " _"] | Float[np.ndarray, " _"]
 Sampler = Callable[[PRNGKeyArray, int], Rows]
 
 
@@ -193,7 +193,7 @@ def _fresh(sampler: Sampler, key, steps: Int[Array, " s"], batch: int) -> Float[
     return jax.vmap(lambda step: sampler(_keys(key, step)[0], batch))(steps)
 
 
-def _keys(key: PRNGKeyArray, step: Int[Array, ""]) -> PRNGKeyArray:
+def _keys(key: PRNGKeyArray, step: Int[Array, ""]) -> Array:
     """A step's keys: for its batch, for its noise."""
     return jax.random.split(jax.random.fold_in(key, step))
 

@@ -6,7 +6,7 @@ from ..manifolds import AbstractDequantization
 from .base import AbstractDequantizer, AbstractDequantizerSpec
 from .families import Beta, Gamma, Uniform, UniformCells
 from .flow import ConditionalFlow
-from .location_scale import Normal, Student
+from .location_scale import Normal, Safe
 
 __all__ = [
     "AbstractDequantizer",
@@ -15,7 +15,7 @@ __all__ = [
     "ConditionalFlow",
     "Gamma",
     "Normal",
-    "Student",
+    "Safe",
     "Uniform",
     "build",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from flowjax.bijections import AbstractBijection, RationalQuadraticSpline
 from flowjax.distributions import Normal as StandardNormal
 from flowjax.flows import masked_autoregressive_flow
+from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 from paramax import unwrap
 
@@ -17,27 +19,28 @@ from ..auxiliary import Auxiliary
 from ..manifolds import AbstractDequantization
 from .base import AbstractDequantizer, AbstractDequantizerSpec, Aux, Features, Uniforms
 from .base import feature_count as count
-from .location_scale import START, standard_log_pdf, standard_quantile
+from .location_scale import START, push, unpush
 
 
 class FlowDequantizer(AbstractDequantizer):
-    """u = scale · flow(t; y), t with Student tails: autoregressive splines within ±interval.
+    """u = scale·m + push(m), m = flow(n; y), n standard normal; splines within ±interval.
 
-    Outside the interval the flow is linear, so the tails stay Student's.
+    Outside the interval the flow is the identity, so the tails are those of `Safe`.
     """
 
     bijection: AbstractBijection
     auxiliary: Auxiliary
 
     def transform(self, features: Features, v: Uniforms) -> Aux:
-        t = standard_quantile("student", v)
-        return self.auxiliary.constrain(self._scales() * self._flow().transform(t, features))[0]
+        m = self._flow().transform(ndtri(v), features)
+        return self.auxiliary.constrain(self._scales() * m + push(m, self.auxiliary))[0]
 
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         u = self.auxiliary.unconstrain(z)
-        t, log_det = self._flow().inverse_and_log_det(u / self._scales(), features)
-        log_slope = self.auxiliary.constrain(u)[1] + jnp.log(self._scales()).sum()
-        return standard_log_pdf("student", t).sum() + log_det - log_slope
+        m, log_stretch = unpush(u, self._scales(), self.auxiliary)
+        n, log_det = self._flow().inverse_and_log_det(m, features)
+        log_normal = -0.5 * (n**2).sum() - len(u) / 2 * math.log(2 * math.pi)
+        return log_normal + log_det - log_stretch - self.auxiliary.constrain(u)[1]
 
     def _flow(self) -> AbstractBijection:
         return unwrap(self.bijection)

@@ -1,10 +1,9 @@
-"""q(z | y) by a location and a scale of the unconstrained u: Student, normal, logistic."""
+"""q(z | y) by a location and a scale of the unconstrained u: normal, with or without safe tails."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
 
 import equinox as eqx
 import jax
@@ -26,40 +25,50 @@ from .base import (
     network,
 )
 
-Tails = Literal["student", "normal", "logistic"]
 MIN_SCALE = 1e-3
 # Where u starts: radii within a factor of about 1.5 of one, cells filled about evenly.
 START = {"positive": 0.4, "unit": 1.3, "real": 0.5}
+# Beyond this many deviations safe tails leave the normal's.
+KNEE = 2.0
 
 
 class LocationScale(AbstractDequantizer):
-    """z = c(u), u = a(y) + S(y) t, t of independent standard coordinates, S diagonal or triangular.
+    """z = c(u), u_i = a_i(y) + Σ_j S_ij(y) n_j + push(n_i), n standard normal, S lower-triangular.
 
-    `tails`: "student" (four degrees of freedom), "normal" (log-normal radii: the paper's) or
-    "logistic". Only Student tails in u keep E w² finite for every scale: as a radius r -> 0 the
-    integrand is r^d·π(0), so a log-normal, and a logistic of scale under 1/(2d), decay too fast.
+    Without `safe` tails there is no push: log-normal radii, the paper's. Their weights can have
+    infinite variance: as a radius r -> 0 the integrand is r^d·π(0), and a log-normal decays faster
+    than any power. With them, push(n) = −½(−n − 2)² below n = −2, so that q(u) ~ exp(−|u|) whatever
+    the scale, and E w² is finite. Above, cells and reals are pushed likewise; radii are not: there
+    π itself decays like exp(−r²/2), and a power tail of r would make the ELBO −∞.
+    `full`: S has entries below its diagonal.
     """
 
     net: eqx.nn.MLP
     auxiliary: Auxiliary
-    tails: Tails = eqx.field(static=True)
+    safe: bool = eqx.field(static=True)
     full: bool = eqx.field(static=True)
 
     def transform(self, features: Features, v: Uniforms) -> Aux:
         location, scale, corner = self._parameters(features)
-        t = standard_quantile(self.tails, v)
-        return self.auxiliary.constrain(location + scale * t + corner @ t)[0]
+        n = ndtri(v)
+        u = location + scale * n + corner @ n
+        return self.auxiliary.constrain(u + push(n, self.auxiliary) if self.safe else u)[0]
 
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         location, scale, corner = self._parameters(features)
         u = self.auxiliary.unconstrain(z)
+        solve = unpush if self.safe else _unscale
         if self.full:
-            whole = corner + jnp.diag(scale)
-            t = jax.scipy.linalg.solve_triangular(whole, u - location, lower=True)
+            n, log_stretch = jnp.zeros_like(u), jnp.zeros((), u.dtype)
+            for i in range(len(u)):
+                alone = Auxiliary(self.auxiliary.kinds[i : i + 1])
+                rest = (u - location - corner @ n)[i : i + 1]
+                found, stretch = solve(rest, scale[i : i + 1], alone)
+                n, log_stretch = n.at[i].set(found[0]), log_stretch + stretch
         else:
-            t = (u - location) / scale
-        log_slope = self.auxiliary.constrain(u)[1]
-        return standard_log_pdf(self.tails, t).sum() - jnp.log(scale).sum() - log_slope
+            n, log_stretch = solve(u - location, scale, self.auxiliary)
+        log_normal = -0.5 * (n**2).sum() - len(u) / 2 * math.log(2 * math.pi)
+        return log_normal - log_stretch - self.auxiliary.constrain(u)[1]
 
     def _parameters(
         self, features: Features
@@ -73,42 +82,45 @@ class LocationScale(AbstractDequantizer):
         return out[:k], jax.nn.softplus(out[k : 2 * k]) + MIN_SCALE, corner
 
 
-def standard_quantile(tails: Tails, v: Uniforms) -> Float[Array, " k"]:
-    """t with standard cdf v."""
-    match tails:
-        case "normal":
-            return ndtri(v)
-        case "logistic":
-            return jnp.log(v) - jnp.log1p(-v)
-        case "student":
-            # Four degrees of freedom have a closed form (Shaw 2006): with cos θ = √(4v(1 − v)),
-            # t² = 4 (cos(θ/3) − cos θ)/cos θ, here without the difference.
-            root = jnp.sqrt(4 * v * (1 - v))
-            third = jnp.arctan2(jnp.abs(2 * v - 1), root) / 3
-            return jnp.sign(v - 0.5) * jnp.sqrt(8 * jnp.sin(2 * third) * jnp.sin(third) / root)
+def push(n: Float[Array, " k"], auxiliary: Auxiliary) -> Float[Array, " k"]:
+    """What safe tails add to u: ∓½(|n| − 2)² beyond two deviations; radii downwards only."""
+    beyond = jnp.maximum(jnp.abs(n) - KNEE, 0)
+    return jnp.where((n < 0) | _both_sides(auxiliary), jnp.sign(n) * 0.5 * beyond**2, 0)
 
 
-def standard_log_pdf(tails: Tails, t: Float[Array, " k"]) -> Float[Array, " k"]:
-    """Log density of each standard coordinate."""
-    match tails:
-        case "normal":
-            return -0.5 * t**2 - 0.5 * math.log(2 * math.pi)
-        case "logistic":
-            return -jax.nn.softplus(t) - jax.nn.softplus(-t)
-        case "student":
-            return math.log(3 / 8) - 2.5 * jnp.log1p(t**2 / 4)
+def unpush(
+    wide: Float[Array, " k"], scale: Float[Array, " k"], auxiliary: Auxiliary
+) -> tuple[Float[Array, " k"], Float[Array, ""]]:
+    """The n with scale·n + push(n) = wide, and Σ log |d wide/dn|: a quadratic beyond the knee."""
+    far = jnp.maximum(jnp.abs(wide) - KNEE * scale, 0)
+    far = jnp.where((wide < 0) | _both_sides(auxiliary), far, 0)
+    root = jnp.sqrt(scale**2 + 2 * far)
+    beyond = 2 * far / (scale + root)
+    n = jnp.where(far > 0, jnp.sign(wide) * (KNEE + beyond), wide / scale)
+    return n, jnp.log(root).sum()
+
+
+def _unscale(wide, scale, auxiliary) -> tuple[Float[Array, " k"], Float[Array, ""]]:
+    return wide / scale, jnp.log(scale).sum()
+
+
+def _both_sides(auxiliary: Auxiliary) -> np.ndarray:
+    return np.array([kind != "positive" for kind in auxiliary.kinds], dtype=bool)
 
 
 @dataclasses.dataclass(frozen=True)
-class Student(AbstractDequantizerSpec):
-    """Student tails in u: the default; `full` for a triangular scale, correlations between z."""
+class Safe(AbstractDequantizerSpec):
+    """Normal in u with tails that keep the weights' variance finite: the default.
+
+    `full`: a triangular scale, so that the coordinates of z may be correlated.
+    """
 
     width: int = 16
     depth: int = 2
     full: bool = False
 
     def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> LocationScale:
-        return _build("student", self, dequantization, key)
+        return _build(True, self, dequantization, key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,13 +132,13 @@ class Normal(AbstractDequantizerSpec):
     full: bool = False
 
     def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> LocationScale:
-        return _build("normal", self, dequantization, key)
+        return _build(False, self, dequantization, key)
 
 
-def _build(tails: Tails, spec: Student | Normal, g: AbstractDequantization, key) -> LocationScale:
+def _build(safe: bool, spec: Safe | Normal, g: AbstractDequantization, key) -> LocationScale:
     k = g.auxiliary.size
     scales = inverse_softplus(jnp.array([START[kind] for kind in g.auxiliary.kinds]))
     corner = jnp.zeros(k * (k - 1) // 2 if spec.full else 0)
     out = jnp.concatenate([jnp.zeros(k), scales, corner])
     net = network(feature_count(g.manifold), out, spec.width, spec.depth, key=key)
-    return LocationScale(net, g.auxiliary, tails, spec.full)
+    return LocationScale(net, g.auxiliary, safe, spec.full)

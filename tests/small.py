@@ -1,0 +1,36 @@
+"""Small densities that several tests share."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from foliax.ambient import RealNVP
+from foliax.dequantizers import Safe
+from foliax.fit import DequantizedFlow
+from foliax.manifolds import AbstractDequantization
+from foliax.metrics import samples
+from foliax.objectives import ImportanceWeighted
+from foliax.training import Training, partition
+
+SPEC = DequantizedFlow(
+    RealNVP(2, 8),
+    Safe(4),
+    ImportanceWeighted(2),
+    Training(steps=60, batch=32, block=20, rate=5e-3, warmup=5),
+)
+
+
+def density(g: AbstractDequantization, spec: DequantizedFlow = SPEC, seed: int = 0):
+    """An untrained, shaken density: far enough from its start to be no Gaussian."""
+    x = jax.random.normal(jax.random.key(seed), (64, g.ambient_dim))
+    rows = jax.vmap(g.quantize)(x)[0]
+    built = spec.build(g, rows, key=jax.random.key(seed))
+    params, static = partition(built)
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(jax.random.key(seed + 1), len(leaves))
+    shaken = [a + 0.1 * jax.random.normal(k, a.shape) for a, k in zip(leaves, keys, strict=True)]
+    return eqx.combine(jax.tree.unflatten(tree, shaken), static)
+
+
+def rows_of(target, n, seed=0):
+    return jnp.asarray(samples(target, n, key=jax.random.key(seed)))

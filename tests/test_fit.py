@@ -1,0 +1,100 @@
+import dataclasses
+import io
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rich.console import Console
+
+from foliax import targets
+from foliax.ambient import GaussianMixture
+from foliax.dequantizers import Safe, Uniform
+from foliax.fit import DequantizedFlow, hold_out
+from foliax.manifolds import Integers, Naturals, OffManifoldError, Product, Sphere
+from foliax.marginal import evaluate
+from foliax.objectives import ELBO, ImportanceWeighted
+from foliax.progress import training_bar
+from foliax.record import Block
+from foliax.training import Training
+
+from .small import SPEC, rows_of
+
+COUNTS = DequantizedFlow(
+    GaussianMixture(6), Safe(8), ImportanceWeighted(4), Training(steps=1500, rate=1e-2)
+)
+
+
+def poisson_and_binomial(n, seed=0):
+    rng = np.random.default_rng(seed)
+    low, high = rng.poisson(3, n), rng.binomial(40, 0.6, n)
+    return np.where(rng.random(n) < 0.5, low, high).astype(np.float32)[:, None]
+
+
+def test_a_pmf_sums_to_one_and_beats_uniform_dequantization():
+    rows, held = poisson_and_binomial(2000), poisson_and_binomial(500, seed=1)
+    key = jax.random.key(0)
+    fitted = COUNTS.fit(Integers(1), rows, key=key)
+    pmf = evaluate(fitted.density, np.arange(-60.0, 120.0, dtype=np.float32)[:, None], tol=1e-4)
+    assert np.exp(pmf.value).sum() == pytest.approx(1, abs=1e-3)
+    ours = evaluate(fitted.density, held, tol=1e-3).value
+    # The bound that uniform dequantization trains and reports: E log π(n + u).
+    uniform = dataclasses.replace(COUNTS, dequantizer=Uniform(), objective=ELBO())
+    other = uniform.fit(Integers(1), rows, key=key).density
+    u = jax.random.uniform(jax.random.key(1), (len(held), 64, 1))
+    bound = jax.vmap(jax.vmap(lambda y, u: other.log_weight_and_cost(y, u)[0], (None, 0)))(held, u)
+    gain = ours - np.asarray(bound).mean(1)
+    assert gain.mean() > 3 * gain.std() / np.sqrt(len(gain))
+
+
+def test_naturals_put_no_mass_below_zero():
+    fitted = COUNTS.fit(Naturals(1), poisson_and_binomial(1000), key=jax.random.key(0))
+    pmf = evaluate(fitted.density, np.arange(0.0, 400.0, dtype=np.float32)[:, None], tol=1e-4)
+    assert np.exp(pmf.value).sum() == pytest.approx(1, abs=2e-3)
+
+
+def test_fitting_a_product_of_a_sphere_and_counts():
+    where = rows_of(targets.sphere_s2(), 300)
+    rows = jnp.concatenate([where, jnp.asarray(poisson_and_binomial(300))], axis=1)
+    fitted = SPEC.fit(Product(Sphere(2), Naturals(1)), rows, key=jax.random.key(0))
+    found = evaluate(fitted.density, np.asarray(rows[:20]), tol=0.05, max_rounds=2)
+    assert np.isfinite(found.value).all()
+    draw = jax.vmap(lambda k: fitted.density.sample(key=k))(jax.random.split(jax.random.key(1), 50))
+    assert float(jnp.abs(jnp.linalg.norm(draw[:, :3], axis=1) - 1).max()) < 1e-5
+
+
+def test_several_seeds_keep_the_best():
+    rows = rows_of(targets.sphere_s2(), 200)
+    one = SPEC.fit(Sphere(2), rows, key=jax.random.key(0))
+    three = dataclasses.replace(SPEC, seeds=3).fit(Sphere(2), rows, key=jax.random.key(0))
+    assert np.isfinite(one.record.best_validation)
+    assert three.record.best_validation <= max(
+        block.best_validation for block in three.record.history
+    )
+
+
+def test_off_manifold_rows_are_named():
+    rows = np.array(rows_of(targets.sphere_s2(), 20))
+    rows[7] *= 2
+    with pytest.raises(OffManifoldError, match="Row 7"):
+        SPEC.fit(Sphere(2), rows, key=jax.random.key(0))
+
+
+def test_hold_out_is_a_partition():
+    rows, weights = jnp.arange(10.0)[:, None], np.arange(10.0)
+    kept, w, out, v = hold_out(rows, weights, 0.3, jax.random.key(0))
+    assert sorted([*kept[:, 0].tolist(), *out[:, 0].tolist()]) == list(range(10))
+    np.testing.assert_array_equal(kept[:, 0], w)
+    np.testing.assert_array_equal(out[:, 0], v)
+    with pytest.raises(ValueError, match="too few"):
+        hold_out(rows[:1], None, 0.5, jax.random.key(0))
+
+
+def test_the_bar_is_silent_without_a_terminal():
+    with training_bar(Console(force_terminal=False)) as bar:
+        assert bar is None
+    console = Console(force_terminal=True, width=100, file=io.StringIO())
+    with training_bar(console) as bar:
+        assert bar is not None
+        bar(Block(100, 200, 1.5, 1.25, 1.25, 3.0))
+    assert "100/200 steps" in console.file.getvalue()

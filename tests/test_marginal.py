@@ -1,0 +1,165 @@
+import dataclasses
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from foliax import targets
+from foliax.density import DequantizedDensity
+from foliax.manifolds import ByRadii, Hyperspherical, Quaternions, Sphere, Torus, Wrapping
+from foliax.marginal import (
+    RQMC,
+    AbstractIntegrator,
+    Exact,
+    LogProb,
+    MonteCarlo,
+    Quadrature,
+    evaluate,
+    middle,
+    rows_log_prob,
+)
+from foliax.metrics import samples
+
+from .small import SPEC, density
+
+WAYS = {
+    "S²": Hyperspherical(Sphere(2)),
+    "T²": ByRadii(Torus(2)),
+    "SO(3)": Quaternions(),
+}
+
+
+def with_integrator(d: DequantizedDensity, integrator) -> DequantizedDensity:
+    return DequantizedDensity(d.dequantization, d.ambient, d.dequantizer, integrator)
+
+
+def log_probs(d, rows, seed=0):
+    return rows_log_prob(d, rows, np.arange(len(rows)), jax.random.key(seed), 4096)
+
+
+class Grid(AbstractIntegrator):
+    """A product of fine rules, the reference for two-dimensional z."""
+
+    def __call__(self, integrand, *, key):
+        centre, half_width = middle(integrand)
+        t = jnp.linspace(-5.0, 5.0, 81)
+        pairs = jnp.stack(jnp.meshgrid(t, t, indexing="ij"), -1).reshape(-1, 2)
+        log_slope = jnp.log(half_width * jnp.cosh(pairs) * (t[1] - t[0])).sum(1)
+        joint = jax.vmap(integrand.log_joint)(centre + half_width * jnp.sinh(pairs))
+        value = jax.nn.logsumexp(joint + log_slope)
+        return LogProb(value, jnp.zeros_like(value))
+
+    def refined(self):
+        return self
+
+
+TARGETS = {
+    "S²": targets.sphere_s2(),
+    "T²": targets.torus_multimodal(),
+    "SO(3)": targets.rotations_so3(),
+}
+
+
+@cache
+def with_reference(name):
+    """A shortly trained density, 500 of its samples, their log densities by a fine rule."""
+    longer = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=400))
+    rows = samples(TARGETS[name], 2000, key=jax.random.key(0))
+    d = longer.fit(WAYS[name], rows, key=jax.random.key(1)).density
+    rows = samples(d, 500, key=jax.random.key(3))
+    reference = Quadrature(1024) if d.dequantization.auxiliary.size == 1 else Grid()
+    return d, rows, log_probs(with_integrator(d, reference), rows)[0]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_error_bars_are_honest(name):
+    """± t standard errors cover the reference for at least 90 % of 500 points."""
+    d, rows, exact = with_reference(name)
+    value, error = log_probs(with_integrator(d, RQMC(16, 16)), rows)
+    off = value - exact
+    assert np.mean(np.abs(off) <= student.ppf(0.975, 15) * error) >= 0.9
+    assert 0.7 <= np.sqrt((off**2).mean() / (error**2).mean()) <= 1.4
+
+
+def test_a_wrong_error_bar_would_be_noticed():
+    d, rows, exact = with_reference("S²")
+    value, error = log_probs(with_integrator(d, RQMC(16, 16)), rows)
+    assert np.mean(np.abs(value - exact) <= student.ppf(0.975, 15) * error / 2) < 0.9
+
+
+@pytest.mark.parametrize("name", ["S²", "SO(3)"])
+def test_quadrature_against_ten_thousand_nodes(name):
+    d = density(WAYS[name])
+    rows = samples(d, 200, key=jax.random.key(4))
+    exact, _ = log_probs(with_integrator(d, Quadrature(10_000)), rows)
+    value, error = log_probs(d, rows)
+    assert isinstance(d.integrator, Quadrature)
+    assert np.abs(value - exact).max() < 1e-4
+    # Sums of 10,000 float32 terms are themselves good to a few 1e-5.
+    assert (np.abs(value - exact) <= error + 5e-5).all()
+
+
+def test_neither_chunks_nor_order_matter():
+    d = with_integrator(density(WAYS["T²"]), RQMC(8, 4))
+    rows = samples(d, 50, key=jax.random.key(5))
+    whole, _ = log_probs(d, rows)
+    numbers, key = np.arange(50), jax.random.key(0)
+    chunked, _ = rows_log_prob(d, rows, numbers, key, 7)
+    order = np.random.default_rng(0).permutation(50)
+    shuffled, _ = rows_log_prob(d, rows[order], numbers[order], key, 4096)
+    np.testing.assert_allclose(chunked, whole, atol=1e-5)
+    np.testing.assert_allclose(shuffled, whole[order], atol=1e-5)
+
+
+def test_evaluate_spends_samples_where_they_are_needed():
+    d = with_integrator(density(WAYS["T²"]), RQMC(8, 8))
+    rows = samples(d, 60, key=jax.random.key(6))
+    _, first_error = log_probs(d, rows)
+    tol = float(np.median(first_error)) / 4
+    found = evaluate(d, rows, tol=tol, max_rounds=6)
+    assert found.reached.all()
+    assert (found.error <= tol).all()
+    assert "All 60" in found.describe(tol)
+    stuck = evaluate(d, rows, tol=1e-9, max_rounds=2)
+    assert not stuck.reached.any()
+    assert "60 of 60 log densities have an error above" in stuck.describe(1e-9)
+    assert stuck.error.max() < first_error.max()
+
+
+def test_branches_alone_are_exact():
+    d = density(Wrapping(Torus(2), window=1))
+    assert isinstance(d.integrator, Exact)
+    found = evaluate(d, samples(d, 5, key=jax.random.key(0)), tol=0.0)
+    assert (found.error == 0).all()
+
+
+def test_nan_is_an_error_with_its_row():
+    d = density(WAYS["S²"])
+    rows = samples(d, 3, key=jax.random.key(0))
+    rows = np.where(np.arange(3)[:, None] == 1, np.nan, rows)
+    with pytest.raises(FloatingPointError, match="row 1"):
+        evaluate(d, rows)
+
+
+def test_refusals():
+    d = density(WAYS["T²"])
+    y = jnp.zeros(2)
+    with pytest.raises(ValueError, match="pass key="):
+        d.log_prob(y)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        with_integrator(d, Quadrature()).log_prob(y)
+    with pytest.raises(ValueError, match="power of two"):
+        RQMC(points=10)
+    with pytest.raises(ValueError, match=r"on R\^4; Hyperspherical needs one on R\^3"):
+        DequantizedDensity(WAYS["S²"], d.ambient, d.dequantizer)
+
+
+def test_monte_carlo_agrees():
+    d = density(WAYS["S²"])
+    rows = samples(d, 20, key=jax.random.key(8))
+    exact, _ = log_probs(d, rows)
+    value, error = log_probs(with_integrator(d, MonteCarlo(4000)), rows)
+    assert (np.abs(value - exact) < 5 * error).all()
