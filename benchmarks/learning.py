@@ -73,7 +73,7 @@ ROWS = {
     "T² spline": (
         T2,
         T2.manifold.dequantization(),
-        spec(silu_spline(3, 16), 16, 2, steps=10_000, batch=100, rate=3e-3),
+        spec(silu_spline(4, 32), 35, 5, steps=10_000, batch=100, rate=3e-3),
         0.0010,
     ),
     "SO(3) quaternions": (

@@ -27,8 +27,8 @@ def main() -> None:
         density, record = spec.fit(target.manifold, rows, key=jax.random.key(1), on_block=bar)
     console.print(
         f"{record.parameters:,} parameters, {record.history[-1].step} steps in "
-        f"{record.seconds:.0f} s ({record.stopped}); held-out loss {record.best_validation:.4f} nats, uniform "
-        f"{target.manifold.log_total_volume():.4f}"
+        f"{record.seconds:.0f} s ({record.stopped}); held-out loss "
+        f"{record.best_validation:.4f} nats, uniform {target.manifold.log_total_volume():.4f}"
     )
     drawn = samples(density, 5, key=jax.random.key(2))
     found = evaluate(density, drawn, tol=1e-3)

@@ -1,6 +1,7 @@
 import dataclasses
 import io
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from foliax import targets
-from foliax.ambient import GaussianMixture
+from foliax.ambient import AbstractAmbient, DiscreteODE, GaussianMixture
 from foliax.dequantizers import Safe, Uniform
-from foliax.fit import DequantizedFlow, hold_out
+from foliax.fit import DequantizedFlow, Fitted, check_mass, hold_out
 from foliax.manifolds import Integers, Naturals, OffManifoldError, Product, Sphere
 from foliax.marginal import evaluate
 from foliax.objectives import ELBO, ImportanceWeighted
@@ -71,6 +72,42 @@ def test_several_seeds_keep_the_best():
     assert three.record.best_validation <= max(
         block.best_validation for block in three.record.history
     )
+
+
+def test_float64_is_float64_end_to_end():
+    rows = np.asarray(rows_of(targets.sphere_s2(), 100))
+    double = dataclasses.replace(SPEC, precision=64)
+    with pytest.raises(ValueError, match="x64 mode"):
+        double.fit(Sphere(2), rows, key=jax.random.key(0))
+    with jax.enable_x64(True):
+        density, _ = double.fit(Sphere(2), rows.astype(float), key=jax.random.key(0))
+        floats = [a for a in jax.tree.leaves(density) if eqx.is_inexact_array(a)]
+        assert {a.dtype for a in floats} == {jnp.dtype("float64")}
+        assert density.log_prob(jnp.asarray(rows[0], float)).value.dtype == jnp.float64
+        assert density.sample(key=jax.random.key(0)).dtype == jnp.float64
+
+
+class Inflated(AbstractAmbient):
+    """Log densities that are not those of the samples, as an exploited solver's."""
+
+    inner: AbstractAmbient
+    dim: int = 3
+
+    def log_prob_and_cost(self, x):
+        value, cost = self.inner.log_prob_and_cost(x)
+        return value + 0.5, cost
+
+    def sample(self, *, key):
+        return self.inner.sample(key=key)
+
+
+def test_an_exploited_solver_is_noticed():
+    spec = dataclasses.replace(SPEC, ambient=DiscreteODE(8, 2, 3))
+    fitted = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 200), key=jax.random.key(0))
+    assert not fitted.record.events
+    wrong = eqx.tree_at(lambda d: d.ambient, fitted.density, replace_fn=Inflated)
+    check_mass(Fitted(wrong, fitted.record), jax.random.key(1))
+    assert "not 1. Its solver" in fitted.record.events[0]
 
 
 def test_off_manifold_rows_are_named():

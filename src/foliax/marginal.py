@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -150,10 +150,12 @@ def pooled(log_means: Float[Array, " r"]) -> LogProb:
     return LogProb(value, jnp.std(jnp.exp(log_means - value), ddof=1) / jnp.sqrt(r))
 
 
-def open_uniform(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, ...]:
+def open_uniform(
+    key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float
+) -> Float[Array, ...]:
     """Uniform noise that reaches neither 0 nor 1."""
-    tiny = jnp.finfo(jnp.zeros(()).dtype).epsneg
-    return jax.random.uniform(key, shape, minval=tiny, maxval=1 - tiny)
+    tiny = jnp.finfo(jnp.zeros((), dtype).dtype).epsneg
+    return jax.random.uniform(key, shape, dtype, minval=tiny, maxval=1 - tiny)
 
 
 def default_integrator(k: int) -> AbstractIntegrator:

@@ -94,7 +94,8 @@ def draw(
     model: DequantizedDensity, rows: Rows, samples: int, key: PRNGKeyArray
 ) -> Float[Array, "n s k"]:
     """`samples` auxiliaries z ~ q(· | y) for every row."""
-    v = open_uniform(key, (len(rows), samples, model.dequantization.auxiliary.size))
+    shape = (len(rows), samples, model.dequantization.auxiliary.size)
+    v = open_uniform(key, shape, rows.dtype)
 
     def one(y, v):
         features = model.manifold.features(y)

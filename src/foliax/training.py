@@ -171,7 +171,7 @@ class Run(NamedTuple):
     def advance(self, state: State) -> tuple[State, float]:
         """One block of steps, and its mean loss."""
         count = min(self.training.block, self.training.steps - int(state.step))
-        steps = state.step + jnp.arange(count)
+        steps = state.step + jnp.arange(count, dtype=jnp.int32)
         fresh = None
         if self.sampler is not None:
             fresh = _fresh(self.sampler, self.key, steps, self.training.batch)

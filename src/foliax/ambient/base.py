@@ -1,6 +1,7 @@
 """What every density on R^m offers, and what every description of one offers."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 from equinox import AbstractVar
@@ -27,6 +28,9 @@ class AbstractAmbient(eqx.Module):
 
 class AbstractAmbientSpec(abc.ABC):
     """A description of an ambient density: a frozen dataclass of numbers and strings."""
+
+    solved: ClassVar[bool] = False
+    """Whether a solver stands behind the density, so that its mass is worth a check."""
 
     @abc.abstractmethod
     def build(

@@ -1,6 +1,7 @@
 """Continuous flow: an ODE between the data and a normal, solved with error control."""
 
 import dataclasses
+from typing import ClassVar
 
 import diffrax
 import equinox as eqx
@@ -76,6 +77,8 @@ class ContinuousFlow(AbstractAmbient):
 @dataclasses.dataclass(frozen=True)
 class NeuralODE(AbstractAmbientSpec):
     """Continuous flow of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""
+
+    solved: ClassVar[bool] = True
 
     width: int = 64
     depth: int = 2
