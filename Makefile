@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint format geometry lock clean
+.PHONY: demo test test-all lint format geometry benchmarks lock clean
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -33,8 +33,22 @@ format: .venv/installed
 geometry: .venv/installed
 	$(BIN)/python -m tests.manifolds.show
 
+# Into a venv of their own: the rivals' packages have no place in the lock.
+.venv-benchmarks/installed: .venv/installed
+	$(PYTHON) -m venv .venv-benchmarks
+	.venv-benchmarks/bin/python -m pip install --quiet --upgrade pip
+	.venv-benchmarks/bin/python -m pip install --quiet torch==2.13.0
+	.venv-benchmarks/bin/python -m pip install --quiet --requirement requirements.lock
+	.venv-benchmarks/bin/python -m pip install --quiet --editable ".[benchmarks]"
+	touch $@
+
+benchmarks: .venv-benchmarks/installed
+	.venv-benchmarks/bin/python -m benchmarks.speed
+	.venv-benchmarks/bin/python -m benchmarks.marginal
+	.venv-benchmarks/bin/python -m benchmarks.learning
+
 lock: .venv/installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache
+	rm -rf .venv .venv-benchmarks .pytest_cache .ruff_cache

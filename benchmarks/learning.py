@@ -43,7 +43,7 @@ def silu_spline(layers, width):
     return SplineCoupling(layers, width, 2, 8, 4.0, activation="silu")
 
 
-R9 = spec(RealNVP(6, 96, split=5, activation="silu"), 32, 2, steps=20_000, batch=100, rate=2e-3)
+R9 = spec(RealNVP(6, 96, split=5, activation="silu"), 32, 4, steps=16_000, batch=128, rate=2e-3)
 # name: (target, dequantization, description, the paper's or the limit on KL)
 ROWS = {
     "S² RealNVP": (

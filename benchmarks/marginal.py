@@ -77,6 +77,10 @@ class ProductRule(AbstractIntegrator):
         total = jax.nn.logsumexp(values)
         return LogProb(total, jnp.zeros_like(total))
 
+    @property
+    def work(self):
+        return (self.nodes + 1) ** 2
+
     def refined(self):
         return ProductRule(4 * self.nodes, self.reach)
 

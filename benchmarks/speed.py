@@ -54,7 +54,7 @@ class Missing(Exception):
 class Sizes:
     """How much is measured: `turns` times, `steps` of training and `points` of log_prob."""
 
-    turns: int = 5
+    turns: int = 9
     steps: int = 2000
     block: int = 250
     rival_steps: int = 300

@@ -6,21 +6,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flowjax.distributions import Normal as StandardNormalOf
 from rich.console import Console
 
 from foliax import targets
-from foliax.ambient import AbstractAmbient, DiscreteODE, GaussianMixture
+from foliax.ambient import AbstractAmbient, DiscreteODE, Flowjax, FromFlowjax, GaussianMixture
+from foliax.ambient.mass import reciprocal_mass
+from foliax.density import DequantizedDensity
 from foliax.dequantizers import Safe, Uniform
-from foliax.fit import DequantizedFlow, Fitted, check_mass, hold_out
-from foliax.manifolds import Integers, Naturals, OffManifoldError, Product, Sphere
+from foliax.dequantizers.families import UniformCells
+from foliax.fit import DequantizedFlow, Fitted, check_mass, check_window, hold_out
+from foliax.manifolds import (
+    Euclidean,
+    Integers,
+    Naturals,
+    OffManifoldError,
+    Product,
+    Sphere,
+    Torus,
+    Wrapping,
+)
 from foliax.marginal import evaluate
 from foliax.objectives import ELBO, ImportanceWeighted
 from foliax.progress import training_bar
-from foliax.record import Block
+from foliax.record import Block, Record
 from foliax.training import Training
 
 from .small import SPEC, rows_of
 
+KEY = jax.random.key(0)
 COUNTS = DequantizedFlow(
     GaussianMixture(6), Safe(8), ImportanceWeighted(4), Training(steps=1500, rate=1e-2)
 )
@@ -99,6 +113,79 @@ class Inflated(AbstractAmbient):
 
     def sample(self, *, key):
         return self.inner.sample(key=key)
+
+
+class Shell(AbstractAmbient):
+    """A uniform direction and a log-normal radius of deviation 0.1: exact, with a hole inside."""
+
+    dim: int = 3
+
+    def log_prob_and_cost(self, x):
+        r = jnp.linalg.norm(x)
+        log_radius = jax.scipy.stats.norm.logpdf(jnp.log(r), 0.0, 0.1) - jnp.log(r)
+        return log_radius - jnp.log(4 * jnp.pi) - 2 * jnp.log(r), jnp.zeros(())
+
+    def sample(self, *, key):
+        k1, k2 = jax.random.split(key)
+        direction = jax.random.normal(k1, (3,))
+        return direction / jnp.linalg.norm(direction) * jnp.exp(0.1 * jax.random.normal(k2))
+
+
+def test_a_sharp_shell_raises_no_alarm():
+    for seed in range(5):
+        mass, error = reciprocal_mass(Shell(), key=jax.random.key(seed))
+        assert abs(float(mass) - 1) < 4 * float(error) + 0.02
+
+
+@pytest.mark.parametrize(("width", "lost"), [(2.0, False), (9.0, True)])
+def test_mass_outside_the_window_is_reported(width, lost):
+    wide = FromFlowjax(StandardNormalOf(jnp.zeros(1), width * jnp.ones(1)))
+    density = DequantizedDensity(Wrapping(Torus(1), window=1), wide, UniformCells())
+    record = Record(0)
+    check_window(Fitted(density, record), jax.random.key(0))
+    assert bool(record.events) == lost
+
+
+def test_whole_numbers_and_lists_are_welcome():
+    counts = [[int(v)] for v in poisson_and_binomial(60)[:, 0]]
+    quick = dataclasses.replace(COUNTS, training=Training(steps=20, block=20))
+    density, _ = quick.fit(Naturals(1), counts, key=jax.random.key(0))
+    found = evaluate(density, np.array([[0], [3]]))
+    np.testing.assert_allclose(found.value, evaluate(density, [[0.0], [3.0]]).value)
+
+
+def test_one_column_needs_no_choice_of_flow():
+    plain = DequantizedFlow(training=Training(steps=20, block=20))
+    density, _ = plain.fit(Euclidean(1), np.zeros((9, 1)) + np.arange(9.0)[:, None], key=KEY)
+    assert density.ambient.dim == 1
+
+
+def test_any_flowjax_distribution():
+    spec = dataclasses.replace(
+        SPEC, ambient=Flowjax(lambda key, dim: StandardNormalOf(jnp.zeros(dim), jnp.ones(dim)))
+    )
+    density, record = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY)
+    assert np.isfinite(record.best_validation)
+    assert evaluate(density, [[0.0, 0.0, 1.0]]).reached.all()
+
+
+def test_one_interrupt_ends_all_seeds():
+    seen = []
+
+    def interrupt(block):
+        seen.append(block)
+        raise KeyboardInterrupt
+
+    three = dataclasses.replace(SPEC, seeds=3)
+    fitted = three.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY, on_block=interrupt)
+    assert len(seen) == 1
+    assert fitted.record.stopped == "interrupted"
+
+
+@pytest.mark.parametrize("bad", [{"seeds": 0}, {"precision": 16}, {"validation": 1.0}])
+def test_bad_settings_are_refused(bad):
+    with pytest.raises(ValueError, match="needs seeds >= 1"):
+        DequantizedFlow(**bad)
 
 
 def test_an_exploited_solver_is_noticed():

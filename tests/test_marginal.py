@@ -9,7 +9,15 @@ from scipy.stats import t as student
 
 from foliax import targets
 from foliax.density import DequantizedDensity
-from foliax.manifolds import ByRadii, Hyperspherical, Quaternions, Sphere, Torus, Wrapping
+from foliax.manifolds import (
+    ByRadii,
+    Hyperspherical,
+    OffManifoldError,
+    Quaternions,
+    Sphere,
+    Torus,
+    Wrapping,
+)
 from foliax.marginal import (
     RQMC,
     AbstractIntegrator,
@@ -21,7 +29,7 @@ from foliax.marginal import (
     middle,
     rows_log_prob,
 )
-from foliax.metrics import samples
+from foliax.metrics import log_densities, samples
 
 from .small import SPEC, density
 
@@ -51,6 +59,8 @@ class Grid(AbstractIntegrator):
         joint = jax.vmap(integrand.log_joint)(centre + half_width * jnp.sinh(pairs))
         value = jax.nn.logsumexp(joint + log_slope)
         return LogProb(value, jnp.zeros_like(value))
+
+    work = 81**2
 
     def refined(self):
         return self
@@ -112,6 +122,8 @@ def test_neither_chunks_nor_order_matter():
     shuffled, _ = rows_log_prob(d, rows[order], numbers[order], key, 4096)
     np.testing.assert_allclose(chunked, whole, atol=1e-5)
     np.testing.assert_allclose(shuffled, whole[order], atol=1e-5)
+    found, backwards = evaluate(d, rows, tol=9.0), evaluate(d, rows[::-1], tol=9.0)
+    np.testing.assert_allclose(backwards.value[::-1], found.value, atol=1e-5)
 
 
 def test_evaluate_spends_samples_where_they_are_needed():
@@ -140,8 +152,12 @@ def test_nan_is_an_error_with_its_row():
     d = density(WAYS["S²"])
     rows = samples(d, 3, key=jax.random.key(0))
     rows = np.where(np.arange(3)[:, None] == 1, np.nan, rows)
-    with pytest.raises(FloatingPointError, match="row 1"):
+    with pytest.raises(OffManifoldError, match="Row 1, column 0: value is nan"):
         evaluate(d, rows)
+    with pytest.raises(OffManifoldError, match="norm is 3"):
+        evaluate(d, 3 * samples(d, 3, key=jax.random.key(0)))
+    with pytest.raises(FloatingPointError, match="row 1"):
+        log_densities(d, rows, key=jax.random.key(0))
 
 
 def test_refusals():

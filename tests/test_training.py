@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -97,6 +98,16 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path):
     run(checkpoint=checkpoint)
     with pytest.raises(CheckpointError, match="another training"):
         run(checkpoint=checkpoint, key=jax.random.key(9))
+    other = eqx.tree_at(lambda d: d.dequantizer.net.activation, built(), jnp.tanh)
+    with pytest.raises(CheckpointError, match="another training"):
+        train(
+            other,
+            ROWS[50:],
+            key=jax.random.key(1),
+            training=SPEC.training,
+            validation=ROWS[:50],
+            checkpoint=checkpoint,
+        )
     whole = checkpoint.path.read_bytes()
     for damaged in (whole[:-100], b"not a checkpoint\n" + whole):
         checkpoint.path.write_bytes(damaged)
@@ -130,6 +141,23 @@ def test_a_divergence_is_taken_back_and_reported():
 def test_a_divergence_that_stays_fails_loudly():
     with pytest.raises(TrainingDivergedError, match="4 smaller rates did not help"):
         run(objective=Explosive(2, forever=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class NanGradient(ImportanceWeighted):
+    """A finite loss with a gradient that is not."""
+
+    def value_and_grad(self, params, static, rows, weights, *, key):
+        value, gradient = ImportanceWeighted(2).value_and_grad(
+            params, static, rows, weights, key=key
+        )
+        return value, jax.tree.map(lambda g: g * jnp.nan, gradient)
+
+
+def test_parameters_that_are_not_finite_are_noticed_at_once():
+    one = dataclasses.replace(SPEC.training, steps=1, block=1)
+    with pytest.raises(TrainingDivergedError, match="parameters that are not finite"):
+        run(objective=NanGradient(2), training=one, validation=None)
 
 
 def test_patience():
@@ -190,8 +218,14 @@ def test_refusals(changes, message):
 def test_rows_must_be_finite():
     with pytest.raises(ValueError, match="Row 3 is not finite"):
         train(built(), ROWS.at[3].set(jnp.nan), key=jax.random.key(0))
-    with pytest.raises(ValueError, match="steps >= 1"):
-        Training(steps=0)
+    for bad, message in (
+        ({"steps": 0}, "steps >= 1"),
+        ({"rate": 0.0}, "rate > 0"),
+        ({"schedule": "cosin"}, "'cosine' or 'constant'"),
+        ({"ema": 1.0}, "ema < 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Training(**bad)
 
 
 @pytest.mark.slow

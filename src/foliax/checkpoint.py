@@ -27,26 +27,30 @@ class Checkpoint:
     path: Path
     every: int = 1
 
-    def save(self, state: Any, record: Record, run: Any) -> None:
+    def __post_init__(self):
+        object.__setattr__(self, "path", Path(self.path))
+        if self.every < 1:
+            raise ValueError(f"A checkpoint is written every 1 or more blocks, not {self.every}.")
+
+    def save(self, state: Any, record: Record, identity: str) -> None:
         """Write state and record; a crash leaves the file as it was."""
         if len(record.history) % self.every:
             return
-        header = {"training": fingerprint(state, run), "record": dataclasses.asdict(record)}
+        header = {"training": identity, "record": dataclasses.asdict(record)}
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         with temporary.open("wb") as file:
             file.write(json.dumps(header).encode() + b"\n")
             eqx.tree_serialise_leaves(file, state)
         os.replace(temporary, self.path)
 
-    def restore(self, state: Any, record: Record, run: Any) -> tuple[Any, Record]:
+    def restore(self, state: Any, record: Record, identity: str) -> tuple[Any, Record]:
         """The state and record of the file, or those given where there is none."""
         if not self.path.exists():
             return state, record
         try:
             with self.path.open("rb") as file:
                 header = json.loads(file.readline())
-                wanted = fingerprint(state, run)
-                if header["training"] != wanted:
+                if header["training"] != identity:
                     raise CheckpointError(
                         f"{self.path} is of another training (settings, seed, data or model "
                         "differ). Remove it, or name another file."
@@ -59,13 +63,12 @@ class Checkpoint:
         return state, Record.from_json(header["record"])
 
 
-def fingerprint(state: Any, run: Any) -> str:
-    """What must be equal for a resumption to give the same bits."""
-    digest = hashlib.sha256(repr((run.training, run.objective)).encode())
-    digest.update(np.asarray(jax.random.key_data(run.key)).tobytes())
-    for leaf in jax.tree.leaves(eqx.filter(state, eqx.is_array)):
-        digest.update(f"{leaf.shape}{leaf.dtype}".encode())
-    for array in (run.rows, run.weights):
-        if array is not None:
-            digest.update(np.asarray(array).tobytes())
+def fingerprint(start: Any, run: Any, held_out: Any) -> str:
+    """What must be equal for a resumption to give the same bits: settings, model, key and data."""
+    described = (run.training, run.objective, eqx.tree_pformat((start.params, run.static)))
+    digest = hashlib.sha256(repr(described).encode())
+    data = (start.params, run.static, run.rows, run.weights, held_out)
+    leaves = jax.tree.leaves(eqx.filter(data, eqx.is_array))
+    for leaf in [*leaves, jax.random.key_data(run.key)]:
+        digest.update(f"{leaf.shape}{leaf.dtype}".encode() + np.asarray(leaf).tobytes())
     return digest.hexdigest()

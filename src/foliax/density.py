@@ -35,6 +35,11 @@ class AbstractDensity(eqx.Module):
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         """One exact draw."""
 
+    @property
+    @abc.abstractmethod
+    def work(self) -> int:
+        """How many evaluations of a flow or the like one `log_prob` takes."""
+
     @abc.abstractmethod
     def refined(self) -> AbstractDensity:
         """The same density with four times the budget; itself where it is exact."""
@@ -91,6 +96,10 @@ class DequantizedDensity(AbstractDensity):
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         return self.dequantization.quantize(paramax.unwrap(self.ambient).sample(key=key))[0]
+
+    @property
+    def work(self) -> int:
+        return self.integrator.work * self.dequantization.branches
 
     def refined(self) -> DequantizedDensity:
         finer = self.integrator.refined()

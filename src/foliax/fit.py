@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import paramax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from . import dequantizers
-from .ambient import AbstractAmbientSpec, SplineCoupling
+from .ambient import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from .ambient.mass import reciprocal_mass
 from .checkpoint import Checkpoint
 from .density import DequantizedDensity
 from .dequantizers import AbstractDequantizerSpec, Safe
-from .manifolds import AbstractDequantization, AbstractManifold, check_points
+from .manifolds import AbstractDequantization, AbstractManifold, covers
+from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted
 from .record import Block, Record
 from .training import Column, Rows, Sampler, Table, Training, train
@@ -35,19 +37,28 @@ class Fitted(NamedTuple):
 class DequantizedFlow:
     """A density by dequantization: an ambient density, a q(z | y), an objective, a training.
 
-    `validation`: share of the rows held out to choose the parameters, where none are given.
-    `seeds`: independent trainings, of which the best on held-out rows is kept.
-    `precision`: bits of a float, 32 or 64; 64 needs JAX's x64 mode. Where a solver stands behind
-    the ambient density, the fit ends with a check of its mass; the record says if it is off.
+    `ambient`: by default splines, or a Gaussian mixture where R^m is a line. `validation`: share of
+    the rows held out to choose the parameters, where none are given. `seeds`: independent
+    trainings, of which the best on held-out rows is kept. `precision`: bits of a float, 32 or 64;
+    64 needs JAX's x64 mode. What is off about the result is said in the record's events: mass
+    outside a truncated window, and, where a solver stands behind the ambient density, log densities
+    that are not those of its samples.
     """
 
-    ambient: AbstractAmbientSpec = dataclasses.field(default_factory=SplineCoupling)
+    ambient: AbstractAmbientSpec | None = None
     dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=Safe)
     objective: AbstractObjective = dataclasses.field(default_factory=ImportanceWeighted)
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1
     seeds: int = 1
     precision: Literal[32, 64] = 32
+
+    def __post_init__(self):
+        if self.seeds < 1 or self.precision not in (32, 64) or not 0 <= self.validation < 1:
+            raise ValueError(
+                "DequantizedFlow needs seeds >= 1, precision 32 or 64 and 0 <= validation < 1, got "
+                f"{self.seeds}, {self.precision} and {self.validation}."
+            )
 
     def build(
         self, where: AbstractManifold | AbstractDequantization, rows: Rows, *, key: PRNGKeyArray
@@ -56,9 +67,10 @@ class DequantizedFlow:
         g = where.dequantization() if isinstance(where, AbstractManifold) else where
         k1, k2, k3 = jax.random.split(key, 3)
         dequantizer = dequantizers.build(self.dequantizer, g, key=k1)
-        shift, scale = spread(g, dequantizer, rows[:4096], k2)
-        ambient = self.ambient.build(g.ambient_dim, shift=shift, scale=scale, key=k3)
-        return DequantizedDensity(g, self._cast(ambient), self._cast(dequantizer))
+        shift, scale = spread(g, dequantizer, rows, k2)
+        ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
+        flow = ambient.build(g.ambient_dim, shift=shift, scale=scale, key=k3)
+        return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def _cast(self, tree: PyTree) -> PyTree:
         """Every float of the wanted precision."""
@@ -82,26 +94,27 @@ class DequantizedFlow:
         on_block: Callable[[Block], None] | None = None,
     ) -> Fitted:
         """The density fitted to rows, or to fresh draws of a sampler (key, n) -> rows."""
-        split_key, *keys = jax.random.split(key, 1 + self.seeds)
+        manifold = where if isinstance(where, AbstractManifold) else where.manifold
+        split_key, check_key, *keys = jax.random.split(key, 2 + self.seeds)
         validation_weights = None
-        if not isinstance(rows, Array | np.ndarray):
-            sample = rows(split_key, 4096)
+        if validation is not None:
+            validation = self._points(manifold, validation)
+        if callable(rows):
+            source, sample = rows, rows(split_key, 4096)
         else:
-            manifold = where if isinstance(where, AbstractManifold) else where.manifold
-            check_points(manifold, np.asarray(rows))
+            source = self._points(manifold, rows)
             if validation is None and self.validation > 0:
-                rows, weights, validation, validation_weights = hold_out(
-                    rows, weights, self.validation, split_key
+                source, weights, validation, validation_weights = hold_out(
+                    source, weights, self.validation, split_key
                 )
-            rows, validation = self._cast((jnp.asarray(rows), validation))
-            sample = jnp.asarray(rows)
+            sample = source
         fitted = []
         for number, seed_key in enumerate(keys):
             build_key, train_key = jax.random.split(seed_key)
             fitted.append(
                 train(
                     self.build(where, sample, key=build_key),
-                    rows,
+                    source,
                     key=train_key,
                     training=self.training,
                     objective=self.objective,
@@ -112,10 +125,38 @@ class DequantizedFlow:
                     on_block=on_block,
                 )
             )
+            if fitted[-1][1].stopped == "interrupted":
+                break
         best = Fitted(*min(fitted, key=lambda pair: pair[1].best_validation))
-        if self.ambient.solved:
-            check_mass(best, split_key)
+        check_window(best, check_key)
+        if self.ambient is not None and self.ambient.solved:
+            check_mass(best, check_key)
         return best
+
+    def _points(self, manifold: AbstractManifold, rows: Any) -> Rows:
+        return self._cast(jnp.asarray(as_points(manifold, rows)))
+
+
+def check_window(fitted: Fitted, key: PRNGKeyArray) -> None:
+    """Note in the record where a truncated window of branches loses mass."""
+    g = fitted.density.dequantization
+    if g.branches == 1:
+        return
+    lost = 1 - float(_covered_share(fitted.density, jax.random.split(key, 2000)))
+    if lost > 1e-3:
+        fitted.record.events.append(
+            f"{lost:.1%} of the ambient mass is outside the branches of {type(g).__name__}, and "
+            "missing from the log densities: use a wider window, or another dequantization."
+        )
+
+
+@eqx.filter_jit
+def _covered_share(density: DequantizedDensity, keys: Array) -> Float[Array, ""]:
+    ambient = paramax.unwrap(density.ambient)
+    inside = jax.lax.map(
+        lambda k: covers(density.dequantization, ambient.sample(key=k)), keys, batch_size=500
+    )
+    return inside.mean()
 
 
 def check_mass(fitted: Fitted, key: PRNGKeyArray) -> None:
@@ -131,15 +172,24 @@ def check_mass(fitted: Fitted, key: PRNGKeyArray) -> None:
 def spread(
     g: AbstractDequantization, dequantizer, rows: Rows, key: PRNGKeyArray
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Mean and deviation of the rows' preimages under the untrained q(z | y)."""
+    """Mean and deviation of the rows' preimages under the untrained q(z | y).
 
-    def one(y, v):
+    Each row by one branch at random among its nearest to zero: the far turns of a wrapped angle are
+    not where the flow should start.
+    """
+
+    def one(y, v, branch_key):
         z = dequantizer.transform(g.manifold.features(y), v)
-        return g.preimages(y, z)[0]
+        x, _ = g.preimages(y, z)
+        size = jnp.linalg.norm(x, axis=1)
+        near = jnp.where(size <= size.min() * (1 + 1e-4), 0.0, -jnp.inf)
+        return x[jax.random.categorical(branch_key, near)]
 
     # The bulk of q only: its tails are for the weights, not for the scale.
-    v = jax.random.uniform(key, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
-    x = jax.jit(jax.vmap(one))(rows, v).reshape(-1, g.ambient_dim)
+    k1, k2, k3 = jax.random.split(key, 3)
+    rows = rows[jax.random.permutation(k1, len(rows))[:4096]]
+    v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
+    x = jax.jit(jax.vmap(one))(rows, v, jax.random.split(k3, len(rows)))
     return x.mean(0), x.std(0)
 
 
@@ -160,4 +210,6 @@ def hold_out(rows, weights, share: float, key: PRNGKeyArray):
 def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:
     if checkpoint is None or seeds == 1:
         return checkpoint
-    return dataclasses.replace(checkpoint, path=checkpoint.path.with_suffix(f".{number}"))
+    return dataclasses.replace(
+        checkpoint, path=checkpoint.path.with_name(f"{checkpoint.path.name}.{number}")
+    )

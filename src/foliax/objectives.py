@@ -77,11 +77,12 @@ class ImportanceWeighted(AbstractObjective):
         (log_w, cost), pull_w = jax.vjp(weighed, params, z)
         share = jax.nn.softmax(log_w, axis=1)
         mean_share = -(weights[:, None] * share) / len(rows)
-        by_params, by_z = pull_w((mean_share, jnp.full_like(cost, self.cost)))
-        (by_noise,) = pull_z(by_z * share[:, :, None])
+        by_params, by_z = pull_w((mean_share, jnp.zeros_like(cost)))
+        by_path, by_path_z = pull_w((jnp.zeros_like(log_w), jnp.full_like(cost, self.cost)))
+        (by_noise,) = pull_z(by_z * share[:, :, None] + by_path_z)
         bound = jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.samples)
         value = -(weights * bound).mean() + self.cost * cost
-        return value, jax.tree.map(jnp.add, by_params, by_noise)
+        return value, jax.tree.map(lambda *parts: sum(parts), by_params, by_path, by_noise)
 
 
 def frozen(tree: PyTree) -> PyTree:

@@ -25,6 +25,10 @@ Vectors = tuple[tuple[float, ...], ...]
 class AbstractTarget(AbstractDensity):
     """A density known exactly."""
 
+    @property
+    def work(self) -> int:
+        return 1
+
     def refined(self) -> AbstractTarget:
         """Itself."""
         return self

@@ -16,7 +16,7 @@ import optax
 import paramax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, fingerprint
 from .density import DequantizedDensity
 from .objectives import AbstractObjective, ImportanceWeighted, draw, log_weights
 from .record import Block, Record
@@ -55,6 +55,13 @@ class Training:
         for name in ("steps", "batch", "block", "validation_samples"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Training needs {name} >= 1, got {getattr(self, name)}.")
+        for name in ("rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Training needs {name} > 0, got {getattr(self, name)}.")
+        if self.schedule not in ("cosine", "constant"):
+            raise ValueError(f"schedule is 'cosine' or 'constant', not '{self.schedule}'.")
+        if not (0 <= self.ema < 1 and 0 < self.cut < 1 and self.retries >= 0):
+            raise ValueError("Training needs 0 <= ema < 1, 0 < cut < 1 and retries >= 0.")
 
     def rate_at(self, step: Int[Array, ""]) -> Float[Array, ""]:
         """The learning rate before cuts."""
@@ -118,17 +125,17 @@ def train(
     run = Run(static, training, objective, *_source(rows, weights), key)
     held_out = None if validation is None else _weighted(validation, validation_weights)
     state = _start(params, training)
+    identity = "" if checkpoint is None else fingerprint(state, run, held_out)
     if checkpoint is not None:
-        state, record = checkpoint.restore(state, record, run)
+        state, record = checkpoint.restore(state, record, identity)
     began = time.monotonic() - record.seconds
     tried = 0
     try:
         while not record.stopped:
-            after, loss = run.advance(state)
-            score = run.validate(after, held_out)
-            if not (math.isfinite(loss) and not math.isnan(score)):
+            after, loss, score, trouble = _attempt(run, state, held_out)
+            if trouble:
                 tried += 1
-                state = _cut(state, training, tried, record, loss, score)
+                state = _cut(state, training, tried, record, trouble)
                 continue
             tried = 0
             state = _keep_best(after, score, held_out is not None)
@@ -147,7 +154,7 @@ def train(
             elif _out_of_patience(state, training, held_out is not None):
                 record.stopped = f"no improvement for {training.patience} blocks"
             if checkpoint is not None:
-                checkpoint.save(state, record, run)
+                checkpoint.save(state, record, identity)
             if on_block is not None:
                 on_block(report)
     except KeyboardInterrupt:
@@ -155,6 +162,20 @@ def train(
         record.events.append(f"Interrupted after step {int(state.step)}: the best so far is kept.")
     record.best_step, record.best_validation = int(state.best_step), float(state.best_validation)
     return eqx.combine(state.best, static), record
+
+
+def _attempt(run: Run, state: State, held_out) -> tuple[State, float, float, str]:
+    """A block: the state after it, its loss, its validation, and what went wrong ("": nothing)."""
+    try:
+        after, loss = run.advance(state)
+        score = run.validate(after, held_out)
+    except eqx.EquinoxRuntimeError as error:
+        return state, math.nan, math.nan, str(error).strip().splitlines()[0]
+    finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(after.params))
+    if finite and math.isfinite(loss) and not math.isnan(score):
+        return after, loss, score, ""
+    what = "finite parameters" if finite else "parameters that are not finite"
+    return state, loss, score, f"loss {loss:.4g}, validation {score:.4g}, {what}"
 
 
 class Run(NamedTuple):
@@ -205,9 +226,8 @@ def _scan(
     training = run.training
     optimizer = _optimizer(training)
 
-    def one(state: State, step_and_fresh):
-        step, rows = step_and_fresh
-        batch_key, noise_key = _keys(run.key, step)
+    def one(state: State, inputs):
+        (batch_key, noise_key), rate, decay, rows = inputs
         if rows is None:
             assert run.rows is not None
             assert run.weights is not None
@@ -219,17 +239,21 @@ def _scan(
             state.params, run.static, rows, weights, key=noise_key
         )
         direction, moments = optimizer.update(gradient, state.moments)
-        rate = training.rate_at(step) * state.rate_factor
-        params = jax.tree.map(lambda p, d: p - (rate * d).astype(p.dtype), state.params, direction)
-        # A moving average of the first steps must not remember the start.
-        decay = jnp.minimum(training.ema, (1 + step) / (10 + step))
+        taken = rate * state.rate_factor
+        params = jax.tree.map(lambda p, d: p - (taken * d).astype(p.dtype), state.params, direction)
         averaged = jax.tree.map(
             lambda a, p: a + (1 - decay).astype(p.dtype) * (p - a), state.averaged, params
         )
-        after = state._replace(params=params, averaged=averaged, moments=moments, step=step + 1)
+        after = state._replace(
+            params=params, averaged=averaged, moments=moments, step=state.step + 1
+        )
         return after, loss
 
-    state, losses = jax.lax.scan(one, state, (steps, fresh))
+    keys = jax.vmap(lambda step: _keys(run.key, step))(steps)
+    rates = jax.vmap(training.rate_at)(steps)
+    # A moving average of the first steps must not remember the start.
+    decays = jnp.minimum(training.ema, (1 + steps) / (10 + steps))
+    state, losses = jax.lax.scan(one, state, (keys, rates, decays, fresh))
     return state, losses.mean()
 
 
@@ -287,10 +311,9 @@ def _weighted(rows: Table, weights: Column | None) -> tuple[Array, Array]:
     return rows, weights / weights.mean()
 
 
-def _cut(state: State, training: Training, tried: int, record: Record, loss, score) -> State:
+def _cut(state: State, training: Training, tried: int, record: Record, what: str) -> State:
     """The block's start again, at a smaller rate; an error when that has been tried enough."""
     step, factor = int(state.step), float(state.rate_factor) * training.cut
-    what = f"loss {loss:.4g}, validation {score:.4g}"
     if tried > training.retries:
         raise TrainingDivergedError(
             f"Training diverged after step {step} ({what}); {training.retries} smaller rates did "

@@ -93,6 +93,15 @@ def test_a_quotient_cannot_tell_the_images_of_a_point_apart(quotient):
         assert float(jnp.abs(quotient.features(other) - features).max()) > 1e-2
 
 
+def test_features_tell_points_of_a_half_turn_apart_and_see_angles_as_angles():
+    half_turn = Quotient(Sphere(2), [np.eye(3), np.diag([-1.0, -1.0, 1.0])])
+    up, down = jnp.array([0.6, 0.0, 0.8]), jnp.array([0.6, 0.0, -0.8])
+    assert float(jnp.abs(half_turn.features(up) - half_turn.features(down)).max()) > 0.1
+    swapped = Quotient(Torus(2), [np.eye(2), np.eye(2)[::-1]])
+    y = jnp.array([0.3, 1.0])
+    np.testing.assert_allclose(swapped.features(y), swapped.features(y - 2 * jnp.pi), atol=1e-5)
+
+
 def test_sides_differ():
     right, left = Orientations("cubic"), Orientations("cubic", side="left")
     y = SpecialOrthogonal(3).sample_uniform(key=jax.random.key(2))
@@ -112,13 +121,18 @@ def test_point_groups(name, order):
     [
         (lambda: Orientations("5"), "No point group '5'"),
         (lambda: Orientations("432", side="up"), "side is"),
-        (lambda: Quotient(Sphere(2), [np.eye(3), np.diag([1, -1, 0.5])]), "not a group"),
+        (lambda: Quotient(Sphere(2), [np.eye(3), np.diag([1, -1, 0.5])]), "orthogonal"),
+        (
+            lambda: Quotient(Sphere(2), [np.eye(3), np.diag([1, -1, 1]), np.diag([-1, 1, 1])]),
+            "not a group",
+        ),
         (lambda: Quotient(Sphere(2), [np.eye(2)]), "shape"),
         (lambda: Quotient(Sphere(2), [np.eye(3)], "right"), "side='left'"),
         (
             lambda: Quotient(SpecialOrthogonal(3), [np.eye(3), np.diag([1, 1, -1])]),
             "does not keep",
         ),
+        (lambda: Quotient(Sphere(2), [np.eye(3), np.eye(3)]), "twice"),
         (lambda: Product(), "at least one"),
         (
             lambda: Joint(

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from jax.scipy.stats import norm
 
-from foliax.manifolds import Cells, Integers, LogCells, Naturals, Rounded
+from foliax.manifolds import (
+    Cells,
+    Integers,
+    LogCells,
+    Naturals,
+    OffManifoldError,
+    Rounded,
+    check_points,
+)
 
 from .contract import Case, suite
 
@@ -88,6 +96,19 @@ def test_naturals_have_no_mass_below_zero():
         5 * jax.random.normal(jax.random.key(0), (1000, 1))
     )
     assert float(y.min()) == 0
+
+
+def test_recorded_decimals_are_multiples_in_float32_too():
+    values = np.arange(20_000)[:, None] / 100
+    check_points(Rounded(0.01), values)
+    with pytest.raises(OffManifoldError, match="Row 0"):
+        check_points(Rounded(0.01), values + 0.004)
+
+
+def test_integers_too_far_for_float32_are_refused():
+    with pytest.raises(OffManifoldError, match="too far for float32"):
+        check_points(Integers(1), np.array([[2.0**24]]))
+    check_points(Naturals(1), np.array([[2.0**24]]))
 
 
 def test_a_step_is_positive():

@@ -4,6 +4,7 @@ A *spec* describes one (``RealNVP(layers=3, width=40)``), and
 ``spec.build(dim, shift=…, scale=…, key=…)`` gives an :class:`AbstractAmbient`.
 """
 
+from foliax.ambient.adapter import Flowjax as Flowjax
 from foliax.ambient.adapter import FromFlowjax as FromFlowjax
 from foliax.ambient.autoregressive import AutoregressiveSpline as AutoregressiveSpline
 from foliax.ambient.base import AbstractAmbient as AbstractAmbient

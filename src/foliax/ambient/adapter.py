@@ -1,5 +1,8 @@
 """The one place where flowjax distributions become ambient densities."""
 
+import dataclasses
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +10,8 @@ from flowjax.bijections import AbstractBijection, Invert
 from flowjax.distributions import AbstractDistribution, StandardNormal, Transformed
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.ambient.base import AbstractAmbient
+from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.ambient.scaled import Scaled
 
 
 class FromFlowjax(AbstractAmbient):
@@ -33,6 +37,24 @@ class FromFlowjax(AbstractAmbient):
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw."""
         return self.distribution.sample(key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flowjax(AbstractAmbientSpec):
+    """A description by a function: (key, dim) -> a flowjax distribution, in scaled coordinates."""
+
+    make: Callable[[PRNGKeyArray, int], AbstractDistribution]
+
+    def build(
+        self,
+        dim: int,
+        *,
+        shift: Float[Array, " m"],
+        scale: Float[Array, " m"],
+        key: PRNGKeyArray,
+    ) -> AbstractAmbient:
+        """What the function makes, scaled to the data."""
+        return Scaled(FromFlowjax(self.make(key, dim)), shift, scale)
 
 
 def flow_to_normal(bijection: AbstractBijection) -> FromFlowjax:

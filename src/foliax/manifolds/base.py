@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -226,6 +227,15 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
         raise OffManifoldError(
             f"Row {row} ({bad.sum()} of {len(rows)} rows like it): {manifold.complaint(rows[row])}"
         )
+
+
+def as_points(manifold: AbstractManifold, rows: Any) -> np.ndarray:
+    """Rows as floats, checked; lists and whole numbers are welcome."""
+    rows = np.asarray(rows)
+    if not np.issubdtype(rows.dtype, np.floating):
+        rows = rows.astype(float)
+    check_points(manifold, rows)
+    return rows
 
 
 @eqx.filter_jit

@@ -168,6 +168,11 @@ class Quotient(AbstractManifold):
             raise ValueError(
                 f"The group must be matrices of shape (order, {acted}, {acted}), got {g.shape}."
             )
+        if np.abs(np.einsum("aij,akj->aik", g, g) - np.eye(acted)).max() > 1e-6:
+            raise ValueError("The group's matrices must be orthogonal.")
+        apart = np.abs(g[:, None] - g).max((2, 3)) + 2 * np.eye(len(g))
+        if apart.min() < 1e-6:
+            raise ValueError("The group lists an element twice.")
         products = np.einsum("aij,bjk->abik", g, g).reshape(-1, 1, acted, acted)
         gaps = np.abs(products - g).max((2, 3)).min(1)
         if gaps.max() > 1e-6 or np.abs(g - np.eye(acted)).max((1, 2)).min() > 1e-6:
@@ -221,22 +226,20 @@ class Quotient(AbstractManifold):
         return jax.vmap(lambda image: self.base.distance(y, image))(self.orbit(other)).min()
 
     def features(self, y: Point) -> Float[Array, " f"]:
-        """Second moments of the orbit for groups of order 2 (axes: yyᵀ), else soft nearness.
+        """Mean and second moments of the orbit's features for groups of order 2 (axes: 0 and yyᵀ).
 
-        Soft nearness: (1/κ) log mean_g exp(κ⟨gy, c⟩) to fixed centres c; low moments of larger
-        groups are constant.
+        Low moments of larger groups are constant; there, soft nearness to 24 fixed directions c:
+        (1/κ) log mean_g exp(κ⟨f(gy), c⟩), f the base's features.
         """
-        images = self.orbit(y)
-        if len(self.group) == 2:
-            moments = images.T @ images / 2
-            return moments[np.triu_indices(self.size)]
+        images = jax.vmap(self.base.features)(self.orbit(y))
+        if len(self.group) <= 2:
+            moments = (images.T @ images / len(images))[np.triu_indices(images.shape[1])]
+            return jnp.concatenate([images.mean(0), moments])
+        directions = np.random.default_rng(0).normal(size=(24, images.shape[1]))
+        directions *= 1.5 / np.linalg.norm(directions, axis=1, keepdims=True)
+        heights = images @ jnp.asarray(directions.T, y.dtype)
         kappa = 8.0
-        heights = images @ self._centres(y.dtype).T
         return jax.nn.logsumexp(kappa * heights, axis=0) / kappa
-
-    def _centres(self, dtype) -> Float[Array, "c size"]:
-        keys = jax.random.split(jax.random.key(0), 24)
-        return jax.vmap(lambda k: self.base.sample_uniform(key=k))(keys).astype(dtype)
 
     def log_total_volume(self) -> float:
         return self.base.log_total_volume() - math.log(len(self.group))

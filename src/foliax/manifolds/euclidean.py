@@ -146,7 +146,7 @@ class Interval(AbstractCharted):
         return jnp.max(jnp.where(inside, 0, 1 + jnp.maximum(self.low - y, y - self.high)))
 
     def complaint(self, y: np.ndarray) -> str:
-        outside = y[(y <= self.low) | (y >= self.high)][0]
+        outside = y[int(np.argmax(np.maximum(self.low - y, y - self.high)))]
         return (
             f"value {outside:.9g} is not strictly between {self.low:.9g} and {self.high:.9g}. "
             "End points are outside: widen the interval, or declare the column as rounded."

@@ -44,12 +44,26 @@ class Rounded(AbstractManifold):
         return (self.dim,)
 
     def violation(self, y: Point) -> Scalar:
-        """Distance to the nearest multiple, in steps."""
+        """Distance to the nearest multiple, in steps, beyond the rounding of the float itself.
+
+        Past 2^16 steps a float32 cannot tell positions within a cell: that is a violation too.
+        """
         cell = (y - self.offset) / self.step
-        return jnp.max(jnp.abs(cell - jnp.round(cell)))
+        slack = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(cell) + jnp.abs(y) / self.step)
+        gap = jnp.maximum(jnp.abs(cell - jnp.round(cell)) - slack, 0)
+        return jnp.max(jnp.where(jnp.abs(cell) > self._most_steps(y.dtype), 1, gap))
+
+    def _most_steps(self, dtype) -> float:
+        return 2.0**16 if dtype == jnp.float32 else 2.0**44
 
     def complaint(self, y: np.ndarray) -> str:
         nearest = self.offset + self.step * np.round((y - self.offset) / self.step)
+        if np.abs(y / self.step).max() > 2**16:
+            far = y[int(np.argmax(np.abs(y)))]
+            return (
+                f"value {far:.9g} is more than 2^16 steps from zero, too far for float32. Use "
+                "float64, Naturals for counts, or subtract an offset."
+            )
         worst = int(np.argmax(np.abs(y - nearest)))
         what = "an integer" if self.step == 1 else f"a multiple of {self.step}"
         return f"value {y[worst]:.9g} is not {what}; the nearest is {nearest[worst]:.9g}."
@@ -110,7 +124,7 @@ class Cells(AbstractDequantization):
 
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
         m = self.manifold
-        log_volume = jnp.full(1, m.dim * math.log(m.step), y.dtype)
+        log_volume = jnp.full(1, m.dim * math.log(m.step), z.dtype)
         return (y + m.step * (z - self._centre))[None], log_volume
 
 
