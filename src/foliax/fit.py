@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,7 +23,10 @@ from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted
 from .record import Block, Record
-from .training import Column, Rows, Sampler, Table, Training, train
+from .training import Column, Rows, Sampler, Training, train
+
+ArrayLike = Any
+"""What NumPy makes an array of."""
 
 
 class Fitted(NamedTuple):
@@ -51,7 +54,7 @@ class DequantizedFlow:
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1
     seeds: int = 1
-    precision: Literal[32, 64] = 32
+    precision: int = 32
 
     def __post_init__(self):
         if self.seeds < 1 or self.precision not in (32, 64) or not 0 <= self.validation < 1:
@@ -85,26 +88,27 @@ class DequantizedFlow:
     def fit(
         self,
         where: AbstractManifold | AbstractDequantization,
-        rows: Table | Sampler,
+        rows: ArrayLike | Sampler,
         *,
         key: PRNGKeyArray,
         weights: Column | None = None,
-        validation: Table | None = None,
+        validation: ArrayLike | None = None,
         checkpoint: Checkpoint | None = None,
         on_block: Callable[[Block], None] | None = None,
     ) -> Fitted:
-        """The density fitted to rows, or to fresh draws of a sampler (key, n) -> rows."""
+        """The density fitted to rows (arrays, lists), or to draws of a sampler (key, n) -> rows."""
         manifold = where if isinstance(where, AbstractManifold) else where.manifold
         split_key, check_key, *keys = jax.random.split(key, 2 + self.seeds)
         validation_weights = None
-        if validation is not None:
-            validation = self._points(manifold, validation)
+        held_out = None if validation is None else self._points(manifold, validation)
+        source: Any
+        sample: Any
         if callable(rows):
             source, sample = rows, rows(split_key, 4096)
         else:
             source = self._points(manifold, rows)
-            if validation is None and self.validation > 0:
-                source, weights, validation, validation_weights = hold_out(
+            if held_out is None and self.validation > 0:
+                source, weights, held_out, validation_weights = hold_out(
                     source, weights, self.validation, split_key
                 )
             sample = source
@@ -119,7 +123,7 @@ class DequantizedFlow:
                     training=self.training,
                     objective=self.objective,
                     weights=weights,
-                    validation=validation,
+                    validation=held_out,
                     validation_weights=validation_weights,
                     checkpoint=_numbered(checkpoint, number, self.seeds),
                     on_block=on_block,

@@ -213,7 +213,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     density,
-    rows: np.ndarray,
+    rows: Any,
     *,
     tol: float = 0.01,
     key: PRNGKeyArray | None = None,

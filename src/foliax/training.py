@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -41,7 +41,7 @@ class Training:
     steps: int = 5000
     batch: int = 128
     rate: float = 2e-3
-    schedule: Literal["cosine", "constant"] = "cosine"
+    schedule: str = "cosine"
     warmup: int = 100
     clip: float = 1.0
     ema: float = 0.999
