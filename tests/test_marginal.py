@@ -138,7 +138,7 @@ def test_evaluate_spends_samples_where_they_are_needed():
     stuck = evaluate(d, rows, tol=1e-9, max_rounds=2)
     assert not stuck.reached.any()
     assert "60 of 60 log densities have an error above" in stuck.describe(1e-9)
-    assert stuck.error.max() < first_error.max()
+    assert np.median(stuck.error) < np.median(first_error)
 
 
 def test_branches_alone_are_exact():

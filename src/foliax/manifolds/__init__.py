@@ -1,5 +1,6 @@
 """Y, Z and G: the manifolds, their auxiliaries and their dequantizations."""
 
+from . import conversions
 from .base import (
     AbstractDequantization,
     AbstractManifold,
@@ -56,6 +57,7 @@ __all__ = [
     "Torus",
     "Wrapping",
     "check_points",
+    "conversions",
     "covers",
     "log_joint",
     "log_volume_by_autodiff",
