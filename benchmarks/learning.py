@@ -1,7 +1,8 @@
 """How well dequantized flows learn the paper's targets: `python -m benchmarks.learning [ROW …]`.
 
-One seed each. KL(q‖p) = mean_q[w − 1 − log w] with the target's exact normaliser; the dequantizer's
-parameters count. Results are stored in benchmarks/results/learning.json as they come.
+One seed each, not the one the settings were chosen with. KL(q‖p) = mean_q[w − 1 − log w] with the
+target's exact normaliser; the dequantizer's parameters count. Results are stored in
+benchmarks/results/learning.json as they come.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from foliax.training import Training
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 SO3_ROWS = 84_800
+# The settings below were chosen with seed 0.
+SEED = 20
 
 S2, T2, SO3 = targets.sphere_s2(), targets.torus_multimodal(), targets.rotations_so3()
 
@@ -43,7 +46,7 @@ def silu_spline(layers, width):
     return SplineCoupling(layers, width, 2, 8, 4.0, activation="silu")
 
 
-R9 = spec(RealNVP(6, 96, split=5, activation="silu"), 32, 2, steps=20_000, batch=100, rate=2e-3)
+R9 = spec(RealNVP(6, 96, split=5, activation="silu"), 32, 4, steps=12_000, batch=128, rate=2e-3)
 # name: (target, dequantization, description, the paper's or the issue's limit on KL)
 ROWS = {
     "S² RealNVP": (
@@ -70,6 +73,12 @@ ROWS = {
         spec(RealNVP(3, 35), 35, 5, steps=10_000, batch=100, rate=3e-3),
         0.0020,
     ),
+    "T² spline": (
+        T2,
+        T2.manifold.dequantization(),
+        spec(silu_spline(4, 32), 35, 5, steps=10_000, batch=200, rate=3e-3),
+        0.0010,
+    ),
     "SO(3) quaternions": (
         SO3,
         Quaternions(),
@@ -91,12 +100,12 @@ def measure(name: str) -> dict:
     target, g, description, limit = ROWS[name]
     data = fresh(target)
     if target is SO3:
-        data = jnp.asarray(metrics.samples(target, SO3_ROWS, key=jax.random.key(11)))
-    fitted = description.fit(g, data, key=jax.random.key(0))
+        data = jnp.asarray(metrics.samples(target, SO3_ROWS, key=jax.random.key(SEED + 2)))
+    fitted = description.fit(g, data, key=jax.random.key(SEED))
     # Evaluating a solver's steps, or nine dimensions by quasi-Monte Carlo, takes its time.
     slow = g.auxiliary.size > 2 or (description.ambient is not None and description.ambient.solved)
     n = 4_000 if slow else 20_000
-    found = metrics.compare(fitted.density, target, n, key=jax.random.key(1))
+    found = metrics.compare(fitted.density, target, n, key=jax.random.key(SEED + 1))
     return {
         "spec": repr(description),
         "limit": limit,

@@ -24,7 +24,8 @@ def main() -> None:
     )
     console.print(f"Fitting {len(rows)} points on S² ...")
     with training_bar() as bar:
-        density, record = spec.fit(target.manifold, rows, key=jax.random.key(1), on_block=bar)
+        fitted = spec.fit(target.manifold, rows, key=jax.random.key(1), on_block=bar)
+    density, record = fitted.density, fitted.record
     console.print(
         f"{record.parameters:,} parameters, {record.history[-1].step} steps in "
         f"{record.seconds:.0f} s ({record.stopped}); held-out loss "

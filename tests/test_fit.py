@@ -15,7 +15,7 @@ from foliax.ambient.mass import reciprocal_mass
 from foliax.density import DequantizedDensity
 from foliax.dequantizers import Safe, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.fit import DequantizedFlow, Fitted, check_mass, check_window, hold_out
+from foliax.fit import DequantizedFlow, check_mass, check_window
 from foliax.manifolds import (
     Euclidean,
     Integers,
@@ -30,6 +30,7 @@ from foliax.marginal import evaluate
 from foliax.objectives import ELBO, ImportanceWeighted
 from foliax.progress import training_bar
 from foliax.record import Block, Record
+from foliax.specs import Fitted, hold_out
 from foliax.training import Training
 
 from .small import SPEC, rows_of
@@ -94,7 +95,7 @@ def test_float64_is_float64_end_to_end():
     with pytest.raises(ValueError, match="x64 mode"):
         double.fit(Sphere(2), rows, key=jax.random.key(0))
     with jax.enable_x64(True):
-        density, _ = double.fit(Sphere(2), rows.astype(float), key=jax.random.key(0))
+        density = double.fit(Sphere(2), rows.astype(float), key=jax.random.key(0)).density
         floats = [a for a in jax.tree.leaves(density) if eqx.is_inexact_array(a)]
         assert {a.dtype for a in floats} == {jnp.dtype("float64")}
         assert density.log_prob(jnp.asarray(rows[0], float)).value.dtype == jnp.float64
@@ -149,14 +150,14 @@ def test_mass_outside_the_window_is_reported(width, lost):
 def test_whole_numbers_and_lists_are_welcome():
     counts = [[int(v)] for v in poisson_and_binomial(60)[:, 0]]
     quick = dataclasses.replace(COUNTS, training=Training(steps=20, block=20))
-    density, _ = quick.fit(Naturals(1), counts, key=jax.random.key(0))
+    density = quick.fit(Naturals(1), counts, key=jax.random.key(0)).density
     found = evaluate(density, np.array([[0], [3]]))
     np.testing.assert_allclose(found.value, evaluate(density, [[0.0], [3.0]]).value)
 
 
 def test_one_column_needs_no_choice_of_flow():
     plain = DequantizedFlow(training=Training(steps=20, block=20))
-    density, _ = plain.fit(Euclidean(1), np.zeros((9, 1)) + np.arange(9.0)[:, None], key=KEY)
+    density = plain.fit(Euclidean(1), np.zeros((9, 1)) + np.arange(9.0)[:, None], key=KEY).density
     assert density.ambient.dim == 1
 
 
@@ -164,9 +165,9 @@ def test_any_flowjax_distribution():
     spec = dataclasses.replace(
         SPEC, ambient=Flowjax(lambda key, dim: StandardNormalOf(jnp.zeros(dim), jnp.ones(dim)))
     )
-    density, record = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY)
-    assert np.isfinite(record.best_validation)
-    assert evaluate(density, [[0.0, 0.0, 1.0]]).reached.all()
+    fitted = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY)
+    assert np.isfinite(fitted.record.best_validation)
+    assert evaluate(fitted.density, [[0.0, 0.0, 1.0]]).reached.all()
 
 
 def test_one_interrupt_ends_all_seeds():

@@ -2,7 +2,7 @@
 
 from .density import AbstractDensity, DequantizedDensity
 from .dequantizers import Safe
-from .fit import DequantizedFlow, Fitted
+from .fit import DequantizedFlow
 from .manifolds import (
     Circle,
     Euclidean,
@@ -23,6 +23,7 @@ from .manifolds import (
 )
 from .marginal import evaluate
 from .objectives import ELBO, ImportanceWeighted
+from .specs import Fitted
 from .training import Training
 
 __version__ = "0.1.0.dev0"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -22,22 +21,16 @@ from .dequantizers import AbstractDequantizerSpec, Safe
 from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted
-from .record import Block, Record
+from .record import Block
+from .specs import AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
 
 ArrayLike = Any
 """What NumPy makes an array of."""
 
 
-class Fitted(NamedTuple):
-    """A density and how its training went."""
-
-    density: DequantizedDensity
-    record: Record
-
-
 @dataclasses.dataclass(frozen=True)
-class DequantizedFlow:
+class DequantizedFlow(AbstractSpec):
     """A density by dequantization: an ambient density, a q(z | y), an objective, a training.
 
     `ambient`: by default splines, or a Gaussian mixture where R^m is a line. `validation`: share of
@@ -95,7 +88,7 @@ class DequantizedFlow:
         validation: ArrayLike | None = None,
         checkpoint: Checkpoint | None = None,
         on_block: Callable[[Block], None] | None = None,
-    ) -> Fitted:
+    ) -> Fitted[DequantizedDensity]:
         """The density fitted to rows (arrays, lists), or to draws of a sampler (key, n) -> rows."""
         manifold = where if isinstance(where, AbstractManifold) else where.manifold
         split_key, check_key, *keys = jax.random.split(key, 2 + self.seeds)
@@ -141,7 +134,7 @@ class DequantizedFlow:
         return self._cast(jnp.asarray(as_points(manifold, rows)))
 
 
-def check_window(fitted: Fitted, key: PRNGKeyArray) -> None:
+def check_window(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
     """Note in the record where a truncated window of branches loses mass."""
     g = fitted.density.dequantization
     if g.branches == 1:
@@ -163,7 +156,7 @@ def _covered_share(density: DequantizedDensity, keys: Array) -> Float[Array, ""]
     return inside.mean()
 
 
-def check_mass(fitted: Fitted, key: PRNGKeyArray) -> None:
+def check_mass(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
     """Note in the record where the log densities are not those of the samples."""
     mass, error = (float(v) for v in reciprocal_mass(fitted.density.ambient, key=key))
     if abs(mass - 1) > 4 * error + 0.02:
@@ -195,20 +188,6 @@ def spread(
     v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
     x = jax.jit(jax.vmap(one))(rows, v, jax.random.split(k3, len(rows)))
     return x.mean(0), x.std(0)
-
-
-def hold_out(rows, weights, share: float, key: PRNGKeyArray):
-    """(rows, weights, held-out rows, their weights): a random split."""
-    n = len(rows)
-    held = max(1, round(share * n))
-    if n - held < 1:
-        raise ValueError(f"{n} rows are too few to hold out {share:.0%} of them.")
-    order = np.asarray(jax.random.permutation(key, n))
-    kept, out = order[held:], order[:held]
-    if weights is None:
-        return rows[kept], None, rows[out], None
-    weights = np.asarray(weights)
-    return rows[kept], weights[kept], rows[out], weights[out]
 
 
 def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:

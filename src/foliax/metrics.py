@@ -71,8 +71,9 @@ def total_mass(
     *,
     key: PRNGKeyArray,
     near: AbstractDensity | None = None,
+    share: float = 0.5,
 ) -> Estimate:
-    """∫ q by importance sampling, from the uniform density mixed half and half with `near`.
+    """∫ q by importance sampling, from `share` of `near` and the rest of the uniform density.
 
     `near`, a normalised density like q (a target, a kernel estimate), is a control variate too:
     1 + E[(q − near)/proposal]. Without it only the uniform density is used. For manifolds of finite
@@ -80,17 +81,18 @@ def total_mass(
     """
     k1, k2, k3 = jax.random.split(key, 3)
     manifold = density.manifold
-    half = n if near is None else n // 2
-    keys = jax.random.split(k1, half)
+    uniform = n if near is None else n - round(share * n)
+    keys = jax.random.split(k1, uniform)
     rows = np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
     log_uniform = -manifold.log_total_volume()
     if near is None:
         value, _ = log_densities(density, rows, key=k3)
         return estimate(np.exp(value - log_uniform))
-    rows = np.concatenate([rows, samples(near, n - half, key=k2)])
+    rows = np.concatenate([rows, samples(near, n - uniform, key=k2)])
     value, _ = log_densities(density, rows, key=k3)
     log_near, _ = log_densities(near, rows, key=k3)
-    log_proposal = np.logaddexp(log_uniform, log_near) - np.log(2)
+    taken = uniform / n
+    log_proposal = np.logaddexp(log_uniform + np.log(taken), log_near + np.log1p(-taken))
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 

@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .density import DequantizedDensity
+from .density import AbstractDensity, DequantizedDensity
 from .marginal import open_uniform
 
 Rows = Float[Array, "n size"]
 Weights = Float[Array, " n"]
+Point = Float[Array, " size"]
+Scalar = Float[Array, ""]
 
 
 class AbstractObjective(abc.ABC):
@@ -27,6 +29,10 @@ class AbstractObjective(abc.ABC):
         self, params: PyTree, static: PyTree, rows: Rows, weights: Weights, *, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], PyTree]:
         """The weighted mean loss of `eqx.combine(params, static)` and its gradient in params."""
+
+    @abc.abstractmethod
+    def log_score(self, model: Any, y: Point, *, samples: int, key: PRNGKeyArray) -> Scalar:
+        """What validation sees of a held-out y: log p(y), or a bound on it by `samples` z."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +55,9 @@ class ELBO(AbstractObjective):
             return -(weights * log_w.mean(1)).mean() + self.cost * cost
 
         return jax.value_and_grad(loss)(params)
+
+    def log_score(self, model, y, *, samples, key):
+        return log_bound(model, y, samples, key)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +93,45 @@ class ImportanceWeighted(AbstractObjective):
         value = -(weights * bound).mean() + self.cost * cost
         return value, jax.tree.map(lambda *parts: sum(parts), by_params, by_path, by_noise)
 
+    def log_score(self, model, y, *, samples, key):
+        return log_bound(model, y, samples, key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Likelihood(AbstractObjective):
+    """−log p(y), for densities whose `log_prob` is exact."""
+
+    def value_and_grad(self, params, static, rows, weights, *, key):
+        def loss(params):
+            model = paramax.unwrap(eqx.combine(params, static))
+            return -(weights * jax.vmap(lambda y: model.log_prob(y).value)(rows)).mean()
+
+        return jax.value_and_grad(loss)(params)
+
+    def log_score(self, model, y, *, samples, key):
+        return model.log_prob(y).value
+
+
+class ReverseKL(eqx.Module, AbstractObjective):
+    """E_q[log q − log p], for a target p known up to a constant and a q that pushes a base forward.
+
+    The rows are draws of the base; `model.push(x)` gives (y, log q(y)), differentiable.
+    """
+
+    target: AbstractDensity
+
+    def value_and_grad(self, params, static, rows, weights, *, key):
+        def loss(params):
+            model = paramax.unwrap(eqx.combine(params, static))
+            y, log_q = jax.vmap(model.push)(rows)
+            log_p = jax.vmap(lambda y: self.target.log_prob(y).value)(y)
+            return (weights * (log_q - log_p)).mean()
+
+        return jax.value_and_grad(loss)(params)
+
+    def log_score(self, model, y, *, samples, key):
+        return model.log_prob(y).value
+
 
 def frozen(tree: PyTree) -> PyTree:
     """The same values, constant to autodiff."""
@@ -103,6 +151,12 @@ def draw(
         return jax.vmap(lambda v: model.dequantizer.transform(features, v))(v)
 
     return jax.vmap(one)(rows, v)
+
+
+def log_bound(model: DequantizedDensity, y: Point, samples: int, key: PRNGKeyArray) -> Scalar:
+    """log (1/K) Σ_k w_k of one row, K = `samples`."""
+    z = draw(model, y[None], samples, key)
+    return jax.nn.logsumexp(log_weights(model, y[None], z)[0]) - jnp.log(samples)
 
 
 def log_weights(

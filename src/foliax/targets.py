@@ -10,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import quad
-from scipy.special import ive
 
 from .density import AbstractDensity
+from .directional import log_vmf_mass, sample_rotation, sample_turn, sample_von_mises_fisher
 from .manifolds import SpecialOrthogonal, Sphere, Torus
-from .manifolds.rotations import rotation_of_quaternion
 from .manifolds.torus import wrap
 from .marginal import LogProb
 
@@ -66,62 +65,6 @@ class SphereModes(AbstractTarget):
         return modes, log_vmf_mass(self.kappa * norms, self.manifold.dim)
 
 
-def log_vmf_mass(kappa: Float[np.ndarray, ...], d: int) -> Float[np.ndarray, ...]:
-    """log ∫ exp(κ yᵀμ) dA over S^d = log (2π)^{(d+1)/2} I_ν(κ)/κ^ν, ν = (d−1)/2."""
-    order = (d - 1) / 2
-    log_bessel = np.log(ive(order, kappa)) + kappa
-    return (d + 1) / 2 * math.log(2 * math.pi) + log_bessel - order * np.log(kappa)
-
-
-def sample_von_mises_fisher(
-    mean: Point, kappa: Float[Array, ""] | float, *, key: PRNGKeyArray
-) -> Point:
-    """One draw on S^d around a unit vector: a height, and a uniform direction to the side."""
-    height_key, side_key = jax.random.split(key)
-    height = _vmf_height(kappa, len(mean) - 1, height_key)
-    side = jax.random.normal(side_key, mean.shape)
-    side = side - (side @ mean) * mean
-    side = side / jnp.linalg.norm(side)
-    y = height * mean + jnp.sqrt(jnp.maximum(1 - height**2, 0)) * side
-    return y / jnp.linalg.norm(y)
-
-
-def _vmf_height(kappa, d: int, key: PRNGKeyArray) -> Float[Array, ""]:
-    """h = yᵀμ, density ∝ exp(κh)(1 − h²)^{d/2−1}: inverted for d = 2, else Wood (1994)."""
-    if d == 2:
-        u = jax.random.uniform(key, minval=jnp.finfo(jnp.float32).tiny)
-        return jnp.clip(1 + jnp.log(u + (1 - u) * jnp.exp(-2 * kappa)) / kappa, -1, 1)
-    b = d / (2 * kappa + jnp.sqrt(4 * kappa**2 + d**2))
-    x0 = (1 - b) / (1 + b)
-    top = kappa * x0 + d * jnp.log1p(-(x0**2))
-
-    def propose(key):
-        k1, k2 = jax.random.split(key)
-        # A height of the uniform law on S^d: twice a Beta(d/2, d/2) less one.
-        uniform = jax.random.normal(k1, (d + 1,))
-        beta = (1 + uniform[0] / jnp.linalg.norm(uniform)) / 2
-        height = (1 - (1 + b) * beta) / (1 - (1 - b) * beta)
-        log_ratio = kappa * height + d * jnp.log1p(-x0 * height) - top
-        return height, log_ratio >= jnp.log(jax.random.uniform(k2))
-
-    return rejection(propose, key)
-
-
-def rejection(propose, key: PRNGKeyArray, *, at_once: int = 4) -> Array:
-    """The first accepted proposal of propose(key) -> (value, accepted), tried in small batches."""
-
-    def some(key):
-        values, accepted = jax.vmap(propose)(jax.random.split(key, at_once))
-        return values[jnp.argmax(accepted)], accepted.any()
-
-    def again(state):
-        key, use = jax.random.split(state[2])
-        return *some(use), key
-
-    key, use = jax.random.split(key)
-    return jax.lax.while_loop(lambda state: ~state[1], again, (*some(use), key))[0]
-
-
 class TorusModes(AbstractTarget):
     """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equal von Mises products of concentration 1."""
 
@@ -139,7 +82,7 @@ class TorusModes(AbstractTarget):
         k1, k2 = jax.random.split(key)
         mode = jnp.asarray(self.modes)[jax.random.randint(k1, (), 0, len(self.modes))]
         keys = jax.random.split(k2, self.manifold.dim)
-        return wrap(mode + jax.vmap(sample_von_mises)(keys))
+        return wrap(mode + jax.vmap(lambda k: sample_turn(1.0, key=k))(keys))
 
 
 class TorusCorrelated(AbstractTarget):
@@ -156,18 +99,12 @@ class TorusCorrelated(AbstractTarget):
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         first = jax.random.uniform(k1, minval=-jnp.pi, maxval=jnp.pi)
-        total = self.phase + sample_von_mises(k2)
+        total = self.phase + sample_turn(1.0, key=k2)
         return wrap(jnp.stack([first, total - first]))
 
 
-LOG_CIRCLE = float(log_vmf_mass(np.ones(1), 1)[0])
+LOG_CIRCLE = float(log_vmf_mass(1.0, 1))
 """log ∫ exp(cos θ) dθ = log 2π I₀(1)."""
-
-
-def sample_von_mises(key: PRNGKeyArray) -> Float[Array, ""]:
-    """One angle of density ∝ exp(cos θ)."""
-    x, y = sample_von_mises_fisher(jnp.array([1.0, 0.0]), 1.0, key=key)
-    return jnp.arctan2(y, x)
 
 
 class RotationModes(AbstractTarget):
@@ -189,28 +126,9 @@ class RotationModes(AbstractTarget):
         return exactly(jax.nn.logsumexp(-squared / (2 * self.sigma**2)) - self._log_mass())
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
-        rate = 2 / self.sigma**2
-        # 1 − cos ω ≥ 2ω²/π² on [0, π]: a Maxwell law of the angle is an envelope.
-        width = math.sqrt(math.pi**2 / (4 * rate))
-
-        def propose(key):
-            k1, k2 = jax.random.split(key)
-            angle = width * jnp.linalg.norm(jax.random.normal(k1, (3,)))
-            rise = 2 * jnp.sin(angle / 2) ** 2
-            log_ratio = (
-                -rate * (rise - 2 * angle**2 / math.pi**2) + jnp.log(rise) - jnp.log(angle**2 / 2)
-            )
-            accepted = log_ratio >= jnp.log(jax.random.uniform(k2))
-            return angle, accepted & (angle <= math.pi)
-
-        k1, k2, k3 = jax.random.split(key, 3)
-        angle = rejection(propose, k1)
-        axis = jax.random.normal(k2, (3,))
-        axis = axis / jnp.linalg.norm(axis)
-        turn = rotation_of_quaternion(
-            jnp.concatenate([jnp.cos(angle / 2)[None], jnp.sin(angle / 2) * axis])
-        )
-        mode = jnp.asarray(self.modes)[jax.random.randint(k3, (), 0, len(self.modes))]
+        k1, k2 = jax.random.split(key)
+        turn = sample_rotation(1 / self.sigma**2, 3, key=k1)
+        mode = jnp.asarray(self.modes)[jax.random.randint(k2, (), 0, len(self.modes))]
         return (mode[:, None] * turn).reshape(-1)
 
     def _log_mass(self) -> float:

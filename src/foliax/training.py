@@ -6,7 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -17,13 +17,14 @@ import paramax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from .checkpoint import Checkpoint, fingerprint
-from .density import DequantizedDensity
-from .objectives import AbstractObjective, ImportanceWeighted, draw, log_weights
+from .density import AbstractDensity
+from .objectives import AbstractObjective, ImportanceWeighted
 from .record import Block, Record
 
 Rows = Float[Array, "n size"]
 Table = Float[Array, "_ size"] | Float[np.ndarray, "_ size"]
 Column = Float[Array, " _"] | Float[np.ndarray, " _"]
+D = TypeVar("D", bound=AbstractDensity)
 Sampler = Callable[[PRNGKeyArray, int], Rows]
 
 
@@ -102,7 +103,7 @@ def count_parameters(model: PyTree) -> int:
 
 
 def train(
-    density: DequantizedDensity,
+    density: D,
     rows: Table | Sampler,
     *,
     key: PRNGKeyArray,
@@ -113,7 +114,7 @@ def train(
     validation_weights: Column | None = None,
     checkpoint: Checkpoint | None = None,
     on_block: Callable[[Block], None] | None = None,
-) -> tuple[DequantizedDensity, Record]:
+) -> tuple[D, Record]:
     """Train a density on rows, or on fresh draws of a sampler (key, n) -> rows.
 
     Step i uses `fold_in(key, i)` alone, so the same key gives the same bits, also after resuming
@@ -205,7 +206,9 @@ class Run(NamedTuple):
             return math.inf
         key = jax.random.fold_in(self.key, 2**31 - 1)
         samples = self.training.validation_samples
-        return float(_bound(state.averaged, self.static, *held_out, key, samples))
+        return float(
+            _held_out_loss(state.averaged, self.static, self.objective, *held_out, key, samples)
+        )
 
 
 @eqx.filter_jit
@@ -258,17 +261,17 @@ def _scan(
 
 
 @eqx.filter_jit
-def _bound(params, static, rows, weights, key, samples: int) -> Float[Array, ""]:
+def _held_out_loss(
+    params, static, objective: AbstractObjective, rows, weights, key, samples: int
+) -> Float[Array, ""]:
     model = paramax.unwrap(eqx.combine(params, static))
-    numbers = jnp.arange(len(rows))
 
     def one(row_and_number):
-        row, number = row_and_number
-        z = draw(model, row[None], samples, jax.random.fold_in(key, number))
-        return jax.nn.logsumexp(log_weights(model, row[None], z)[0]) - jnp.log(samples)
+        y, number = row_and_number
+        return objective.log_score(model, y, samples=samples, key=jax.random.fold_in(key, number))
 
-    bounds = jax.lax.map(one, (rows, numbers), batch_size=256)
-    return -(weights * bounds).mean()
+    scores = jax.lax.map(one, (rows, jnp.arange(len(rows))), batch_size=256)
+    return -(weights * scores).mean()
 
 
 def _optimizer(training: Training) -> optax.GradientTransformation:
