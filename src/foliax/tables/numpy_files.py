@@ -1,0 +1,82 @@
+"""Tables as NumPy arrays: NPY and NPZ, without pickles."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .errors import TableError
+
+
+def read_npy(path: Path) -> pd.DataFrame:
+    """A structured array by its names; a plain one's columns are c0, c1, …."""
+    array = _load(path, np.ndarray)
+    if array.dtype.names:
+        return pd.DataFrame({name: array[name] for name in array.dtype.names})
+    return pd.DataFrame(_columns(path, "c", array[:, None] if array.ndim == 1 else array))
+
+
+def write_npy(frame: pd.DataFrame, path: Path) -> None:
+    """A plain array where the columns are c0, c1, …, a structured one otherwise."""
+    columns = _plain_columns(frame)
+    if list(columns) == [f"c{i}" for i in range(len(columns))]:
+        np.save(path, np.stack(list(columns.values()), axis=1))
+        return
+    array = np.empty(len(frame), [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        array[name] = values
+    np.save(path, array)
+
+
+def read_npz(path: Path) -> pd.DataFrame:
+    """A column for each one-dimensional array; a0, a1, … for a two-dimensional array a."""
+    columns: dict[str, np.ndarray] = {}
+    with _load(path, np.lib.npyio.NpzFile) as arrays:
+        for name in arrays.files:
+            array = arrays[name]
+            columns |= {name: array} if array.ndim == 1 else _columns(path, name, array)
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        raise TableError(f"{path}: columns differ in length ({shown}). They must be equal.")
+    return pd.DataFrame(columns)
+
+
+def write_npz(frame: pd.DataFrame, path: Path) -> None:
+    """An array for each column."""
+    columns: dict[str, Any] = _plain_columns(frame)
+    if "file" in columns:
+        raise TableError("NPZ cannot hold a column called 'file'. Rename it, or write a CSV.")
+    np.savez(path, **columns)
+
+
+def _load(path: Path, wanted: type) -> Any:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise TableError(f"{path} cannot be read as NumPy's {path.suffix}: {error}") from None
+    if not isinstance(loaded, wanted):
+        raise TableError(f"{path} is not what its ending {path.suffix} says. Rename it.")
+    return loaded
+
+
+def _columns(path: Path, name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    if array.ndim != 2:
+        raise TableError(
+            f"{path}: array '{name}' has shape {array.shape}; a table has rows and columns. "
+            "Reshape it to (rows, columns)."
+        )
+    return {f"{name}{i}": column for i, column in enumerate(array.T)}
+
+
+def _plain_columns(frame: pd.DataFrame) -> dict[str, np.ndarray]:
+    """NumPy values that need no pickling: numbers, or text of fixed width."""
+    found = {}
+    for i, name in enumerate(frame.columns):
+        values = frame.iloc[:, i].to_numpy()
+        found[str(name)] = values.astype(np.str_) if values.dtype == object else values
+    return found

@@ -1,0 +1,242 @@
+"""Each finding is made where it is due, and not on clean data."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.transform import Rotation
+
+from foliax.tables import Schema, audit
+
+N = 400
+RNG = np.random.default_rng(5)
+X, Y = RNG.normal(size=(2, N))
+LAT, LON = np.rad2deg(np.arcsin(RNG.uniform(-1, 1, N))), RNG.uniform(-180, 180, N)
+QUAT = Rotation.from_rotvec(RNG.normal(size=(N, 3))).as_quat()
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+CLEAN = frame(
+    lat=LAT,
+    lon=LON,
+    phi=RNG.normal(-60, 20, N),
+    psi=RNG.uniform(-180, 180, N),
+    hour=RNG.uniform(0, 24, N),
+    rad=RNG.uniform(-np.pi, np.pi, N),
+    x=X,
+    y=0.99 * X + 0.14 * Y,
+    flux=np.exp(2 * Y),
+    n=RNG.poisson(3, N),
+    mag=RNG.uniform(4, 6, N).round(1),
+    **dict(zip(("qx", "qy", "qz", "qw"), QUAT.T, strict=True)),
+)
+CLEAN_SCHEMA = (
+    "sphere(lat=lat, lon=lon); torsions(phi, psi, unit=degrees); circle(hour, unit=hours); "
+    "circle(rad, unit=radians); real(x, y); positive(flux); count(n); rounded(mag, step=0.1); "
+    "quaternion(x=qx, y=qy, z=qz, w=qw)"
+)
+
+
+def test_clean_data_have_no_findings():
+    assert audit(CLEAN, Schema.parse(CLEAN_SCHEMA)) == []
+
+
+FINDINGS = [
+    (
+        "misnamed",
+        "sphere(lat=lon, lon=latitude)",
+        frame(lon=LAT, latitude=LON),
+        "warning",
+        ("latitude",),
+        "by its name it is lat, but the schema says lon",
+        "wrong place",
+    ),
+    (
+        "far from zero",
+        "integer(n)",
+        frame(n=np.arange(N) + 10**6),
+        "error",
+        ("n",),
+        "1e.06 steps from zero",
+        "offset",
+    ),
+    ("duplicates", "real(x)", frame(x=[*X, X[0]]), "warning", (), "1 of 401 rows repeat", "spikes"),
+    ("many duplicates", "real(x)", frame(x=[*X, *X]), "error", (), "400 of 800 rows", "weights"),
+    ("grid", "real(x)", frame(x=X.round(1)), "warning", ("x",), "of 0.1, only", "step=0.1"),
+    (
+        "coarse grid",
+        "positive(x)",
+        frame(x=5.0 + 5 * np.abs(X).round(0)),
+        "warning",
+        ("x",),
+        "of 5,",
+        "step=5",
+    ),
+    (
+        "constant",
+        "real(x); real(y)",
+        frame(x=X, y=3.0),
+        "error",
+        ("y",),
+        "every value is 3",
+        "Leave",
+    ),
+    ("tiny", "real(x)", frame(x=X[:30]), "warning", (), "30 rows for 1 dim", "single points"),
+    (
+        "tiny for its dimension",
+        "real(x); sphere(lat=lat, lon=lon)",
+        CLEAN[:55],
+        "warning",
+        (),
+        "55 rows for 3",
+        "60",
+    ),
+    ("function", "real(x); real(y)", frame(x=X, y=X**2), "error", ("x", "y"), "function", "curve"),
+    (
+        "copy in other units",
+        "real(x, y)",
+        frame(x=X, y=3 * X + 1),
+        "error",
+        ("x", "y"),
+        "function",
+        "curve",
+    ),
+    ("swapped", "sphere(lat=lon, lon=lat)", CLEAN, "error", ("lon", "lat"), "swapped", "Exchange"),
+    (
+        "radians as degrees",
+        "circle(rad, unit=degrees)",
+        CLEAN,
+        "error",
+        ("rad",),
+        "turn of radians",
+        "unit=radians",
+    ),
+    (
+        "radians on the globe",
+        "sphere(lat=a, lon=b)",
+        np.deg2rad(frame(a=LAT, b=LON)),
+        "error",
+        ("a", "b"),
+        "turn of radians",
+        "unit=radians",
+    ),
+    (
+        "degrees as radians",
+        "torsions(psi, unit=radians)",
+        CLEAN,
+        "error",
+        ("psi",),
+        "declared in radians",
+        "unit=degrees",
+    ),
+    (
+        "degrees on the globe",
+        "sphere(lat=lat, lon=lon, unit=radians)",
+        CLEAN,
+        "error",
+        ("lat", "lon"),
+        "declared in radians",
+        "unit=degrees",
+    ),
+    (
+        "degrees in Euler angles",
+        "euler(phi, psi, hour, convention=XYZ, unit=radians)",
+        CLEAN,
+        "error",
+        ("phi", "psi", "hour"),
+        "declared in radians",
+        "unit=degrees",
+    ),
+    (
+        "outlier",
+        "real(x)",
+        frame(x=[*X, 500.0]),
+        "warning",
+        ("x",),
+        "1 of 401 .* up to 500",
+        "scale",
+    ),
+    (
+        "outlier in logs",
+        "positive(x)",
+        frame(x=[*np.exp(X), 1e9]),
+        "warning",
+        ("x",),
+        "up to 1e.09",
+        "scale",
+    ),
+    (
+        "outlier in counts",
+        "count(n)",
+        frame(n=[*RNG.poisson(300, N), 10**6]),
+        "warning",
+        ("n",),
+        "1 of 401",
+        "scale",
+    ),
+    (
+        "invalid",
+        "positive(x)",
+        frame(x=[*np.exp(X), -1.0]),
+        "error",
+        ("x",),
+        "1 of 401 rows are invalid",
+        "Row 401",
+    ),
+    (
+        "missing",
+        "real(x)",
+        frame(x=[*X, np.nan]),
+        "error",
+        ("x",),
+        "1 of 401 rows are invalid",
+        "missing",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", FINDINGS, ids=[f[0] for f in FINDINGS])
+def test_findings(case):
+    _, schema, table, severity, columns, message, consequence = case
+    found = audit(table, Schema.parse(schema))
+    assert any(
+        f.severity == severity
+        and f.columns == columns
+        and re.search(message, f.message)
+        and consequence in f.consequence
+        for f in found
+    ), "\n".join(map(str, found))
+
+
+def test_the_gravest_come_first_and_read_as_sentences():
+    table = frame(x=[*X[:20], -5.0], y=3.0)
+    found = audit(table, Schema.parse("real(x); real(y)"))
+    order = [("error", "warning").index(f.severity) for f in found]
+    assert order == sorted(order)
+    assert len(set(order)) == 2
+    assert str(found[0]).startswith("error: y: every value is 3. A continuous")
+
+
+named_rotvec = pd.DataFrame(RNG.normal(size=(N, 3)) / 2, columns=["r_x", "r_y", "r_z"])
+
+SILENT = [
+    ("magnitudes", "rounded(x, step=0.1)", frame(x=(4 + RNG.exponential(0.5, N)).round(1))),
+    ("near the meridian", "sphere(lat=a, lon=b)", frame(a=51 + X, b=RNG.uniform(-2, 2, N))),
+    ("components by name", "rotvec(r_x, r_y, r_z, unit=radians)", named_rotvec),
+    ("counts may repeat", "count(n)", frame(n=RNG.poisson(3, N))),
+    ("a small spot in degrees", "sphere(lat=a, lon=b)", frame(a=51 + X / 9, b=Y / 9)),
+    ("lognormal", "positive(x)", frame(x=np.exp(2 * X))),
+    ("strong correlation", "real(x, y)", frame(x=X, y=X + 0.1 * Y)),
+    ("rounded, declared", "rounded(x, step=0.1)", frame(x=X.round(1))),
+    ("a vector's components", "direction(x, y)", frame(x=np.cos(X), y=np.sin(X))),
+    ("fine rounding", "real(x)", frame(x=X.round(6))),
+]
+
+
+@pytest.mark.parametrize(("schema", "table"), [s[1:] for s in SILENT], ids=[s[0] for s in SILENT])
+def test_silence(schema, table):
+    assert audit(table, Schema.parse(schema)) == []

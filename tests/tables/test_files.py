@@ -1,0 +1,142 @@
+"""Tables in files."""
+
+import gzip
+import importlib.util
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from foliax.tables import Schema, TableError, read_table, write_table
+
+FRAME = pd.DataFrame({"lat": [0.1, -1 / 3, 1e-300], "n": [1, 2, 3], "wind dir": [1.5, 2.5, 359.0]})
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.CSV", "a.csv.gz", "a.parquet", "a.npy", "a.npz"]
+)
+def test_round_trip(tmp_path, name):
+    write_table(FRAME, tmp_path / name)
+    back = read_table(tmp_path / name)
+    pd.testing.assert_frame_equal(back, FRAME, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.csv", "a.parquet"])
+def test_text_columns_survive(tmp_path, name):
+    write_table(FRAME.assign(who=["a", "bc", "d"]), tmp_path / name)
+    assert read_table(tmp_path / name)["who"].tolist() == ["a", "bc", "d"]
+
+
+def test_separators_are_what_the_endings_say(tmp_path):
+    write_table(FRAME, tmp_path / "a.csv")
+    write_table(FRAME, tmp_path / "a.tsv")
+    assert (tmp_path / "a.csv").read_text().startswith("lat,n,wind dir\n0.1,1,1.5\n")
+    assert (tmp_path / "a.tsv").read_text().startswith("lat\tn\twind dir\n")
+
+
+def test_arrays_without_names(tmp_path):
+    rows = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "a.npy", rows)
+    frame = read_table(tmp_path / "a.npy")
+    assert list(frame) == ["c0", "c1"]
+    write_table(frame, tmp_path / "b.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), rows)
+    np.save(tmp_path / "c.npy", rows[:, 0])
+    assert list(read_table(tmp_path / "c.npy")) == ["c0"]
+    np.savez(tmp_path / "a.npz", x=rows, n=np.arange(3))
+    assert list(read_table(tmp_path / "a.npz")) == ["x0", "x1", "n"]
+
+
+def test_what_spreadsheets_add_is_forgiven(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("\ufefflat, lon \r\n1, 2,\r\n3, 4,\r\n".encode())
+    frame = read_table(path)
+    assert list(frame) == ["lat", "lon"]
+    assert frame["lon"].tolist() == [2, 4]
+
+
+def test_errors_name_the_line_also_after_filtering(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n-2\n-3\n")
+    frame = read_table(path)
+    with pytest.raises(TableError, match=r"^Row 2 \(line 3\), column x: -2"):
+        Schema.parse("positive(x)").encode(frame)
+    with pytest.raises(TableError, match=r"^Row 3 \(line 4\), column x: -3"):
+        Schema.parse("positive(x)").encode(frame[frame["x"] != -2])
+
+
+def test_no_line_is_named_where_rows_are_not_lines(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n\n-2\n")
+    with pytest.raises(TableError, match=r"^Row 2, column x"):
+        Schema.parse("positive(x)").encode(read_table(path))
+
+
+BAD = [
+    ("absent.csv", None, "There is no file"),
+    ("a.csv", b"", "is empty"),
+    ("a.csv", b"\n\n", "is empty"),
+    ("a.csv", b"lat,lon\n", "has no rows"),
+    ("a.csv", b"1,2\n3,4\n", "numbers instead of names"),
+    ("a.csv", b"a,a\n3,4\n", "two columns are called 'a'"),
+    ("a.csv", b"a;b\n3;4\n", "separated by semicolons"),
+    ("a.tsv", b"a,b\n3,4\n", "separated by commas"),
+    ("a.csv", b"a\tb\n3\t4\n", "separated by tabs"),
+    ("a.csv", b"a,b\n1,2\n1,2,3\n", "(?s)cannot be read as a table.*line 3"),
+    ("a.csv", b"a,b\n1,2,3\n3,4,5\n", "more fields than the header has names, 2"),
+    ("a.csv", b"a,b\n0,2,3\n1,4,5\n", "more fields than the header has names, 2"),
+    ("a.csv", b"a,b\n\xff\xfe,2\n", "not a text file in UTF-8"),
+    ("a.csv.gz", b"a,b\n1,2\n", "cannot be read"),
+    ("a.parquet", b"a,b\n1,2\n", "cannot be read as Parquet"),
+    ("a.npy", b"a,b\n1,2\n", "cannot be read as NumPy's .npy"),
+    ("a.npz", b"a,b\n1,2\n", "cannot be read as NumPy's .npz"),
+    ("a.xlsx", b"a,b\n1,2\n", "told by its ending, one of .csv, .tsv"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BAD)
+def test_files_that_are_no_tables(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        read_table(tmp_path / name)
+
+
+def test_arrays_that_are_no_tables(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((2, 2, 2)))
+    with pytest.raises(TableError, match=r"shape \(2, 2, 2\)"):
+        read_table(tmp_path / "a.npy")
+    np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
+    with pytest.raises(TableError, match="cannot be read as NumPy"):
+        read_table(tmp_path / "o.npy")
+    np.savez(tmp_path / "a.npz", a=np.zeros(2), b=np.zeros(3))
+    with pytest.raises(TableError, match=r"differ in length .a: 2, b: 3"):
+        read_table(tmp_path / "a.npz")
+    np.save(tmp_path / "b.npy", np.zeros((2, 2)))
+    (tmp_path / "b.npy").rename(tmp_path / "b.npz")
+    with pytest.raises(TableError, match="not what its ending"):
+        read_table(tmp_path / "b.npz")
+
+
+def test_what_cannot_be_written(tmp_path):
+    with pytest.raises(TableError, match="no folder"):
+        write_table(FRAME, tmp_path / "absent" / "a.csv")
+    with pytest.raises(TableError, match="called 'file'"):
+        write_table(pd.DataFrame({"file": [1]}), tmp_path / "a.npz")
+
+
+def test_parquet_says_what_to_install(tmp_path, monkeypatch):
+    write_table(FRAME, tmp_path / "a.parquet")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for use in (
+        lambda: read_table(tmp_path / "a.parquet"),
+        lambda: write_table(FRAME, "b.parquet"),
+    ):
+        with pytest.raises(TableError, match=r"pip install 'foliax\[parquet\]'"):
+            use()
+
+
+def test_compressed_text(tmp_path):
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
+        file.write("x\n1\n2\n")
+    assert read_table(tmp_path / "a.csv.gz")["x"].tolist() == [1, 2]
