@@ -51,6 +51,15 @@ def test_turn_is_scipys():
     assert stats.kstest(found, stats.vonmises(2.0).cdf).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_mass_of_sharp_kernels(d):
+    """exp(κ(yᵀμ − 1)) is a Gaussian of the tangent space: relative error of order 1/κ."""
+    for kappa in (0.999e6, 1.001e6, 1e9, 1e12):
+        found = float(log_vmf_mass(kappa, d)) - kappa
+        gaussian = d / 2 * np.log(2 * np.pi / kappa)
+        assert found == pytest.approx(gaussian, abs=1e-5 + kappa * 1e-15)
+
+
 def test_mass_is_scipys():
     mean = np.array([0.0, 0.0, 1.0])
     expected = stats.vonmises_fisher(mean, 7.0).logpdf(mean[None])[0]

@@ -26,7 +26,12 @@ def log_vmf_mass(
 ) -> Float[np.ndarray, ...]:
     """log ∫ exp(κ yᵀμ) dA over S^d = log (2π)^{(d+1)/2} I_ν(κ)/κ^ν, ν = (d−1)/2."""
     order = (d - 1) / 2
-    log_bessel = np.log(ive(order, kappa)) + kappa
+    # SciPy's Bessel function gives up near 1e9; its expansion is exact there.
+    large = np.asarray(kappa, float) > 1e6
+    moderate = np.where(large, 1.0, kappa)
+    far = np.where(large, kappa, 1e6)
+    log_far = -0.5 * np.log(2 * math.pi * far) + np.log1p((1 - 4 * order**2) / (8 * far))
+    log_bessel = np.where(large, log_far, np.log(ive(order, moderate))) + kappa
     return np.asarray((d + 1) / 2 * math.log(2 * math.pi) + log_bessel - order * np.log(kappa))
 
 

@@ -1,0 +1,269 @@
+"""Kernels of one shape at many scales around every row, as one equinox module."""
+
+from __future__ import annotations
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from ..density import AbstractDensity
+from ..manifolds import AbstractManifold, Quotient
+from ..manifolds.combine import pieces
+from ..marginal import LogProb
+from .leaves import AbstractLeaf, copies, factors_of, leaf_of
+
+Point = Float[Array, " size"]
+Scalar = Float[Array, ""]
+
+
+class Space(eqx.Module):
+    """A manifold as kernels see it: leaves side by side, embedded coordinates concatenated."""
+
+    manifold: AbstractManifold
+    leaves: tuple[AbstractLeaf, ...]
+
+    def __init__(self, manifold: AbstractManifold):
+        self.manifold = manifold
+        self.leaves = tuple(leaf_of(factor) for factor in factors_of(manifold))
+
+    @property
+    def bandwidths(self) -> int:
+        """How many bandwidths the leaves have in all."""
+        return sum(1 + max(leaf.scales) for leaf in self.leaves)
+
+    def owners(self) -> np.ndarray:
+        """The bandwidth of every embedded coordinate."""
+        starts = np.cumsum([0, *(1 + max(leaf.scales) for leaf in self.leaves)])
+        return np.concatenate(
+            [np.array(leaf.scales) + s for leaf, s in zip(self.leaves, starts, strict=False)]
+        )
+
+    def rounded(self) -> np.ndarray:
+        """Which embedded coordinates are the middles of cells."""
+        point = jnp.zeros(self.manifold.size)
+        flags = [
+            np.full(len(leaf.scales), leaf.edges(part) is not None)
+            for leaf, part in self.parts_of(point)
+        ]
+        return np.concatenate(flags)
+
+    def embed(self, y: Point) -> Float[Array, " e"]:
+        """The leaves' embeddings, concatenated."""
+        return jnp.concatenate([leaf.embed(part) for leaf, part in self.parts_of(y)])
+
+    def edges(self, y: Point) -> Float[Array, "c 2"]:
+        """The cells' ends, of rounded coordinates only."""
+        found = [leaf.edges(part) for leaf, part in self.parts_of(y)]
+        kept = [e for e in found if e is not None]
+        return jnp.concatenate(kept) if kept else jnp.zeros((0, 2), y.dtype)
+
+    def log_jacobian(self, y: Point) -> Scalar:
+        """log |de/dy|."""
+        return jnp.stack([leaf.log_jacobian(part) for leaf, part in self.parts_of(y)]).sum()
+
+    def log_mass(self, kappa: Float[np.ndarray, " s"]) -> float:
+        """log C of a kernel of the given concentrations."""
+        parts = np.split(kappa, np.cumsum([1 + max(leaf.scales) for leaf in self.leaves])[:-1])
+        return sum(leaf.log_mass(part) for leaf, part in zip(self.leaves, parts, strict=True))
+
+    def draw(self, y: Point, kappa: Float[Array, " s"], *, key: PRNGKeyArray) -> Point:
+        """One draw of the kernel around y."""
+        keys = jax.random.split(key, len(self.leaves))
+        parts = pieces(kappa, [1 + max(leaf.scales) for leaf in self.leaves])
+        drawn = [
+            leaf.draw(part, k, key=key)
+            for (leaf, part), k, key in zip(self.parts_of(y), parts, keys, strict=True)
+        ]
+        canonical = [
+            f.project(part) if isinstance(f, Quotient) else part
+            for f, part in zip(factors_of(self.manifold), drawn, strict=True)
+        ]
+        return jnp.concatenate(canonical)
+
+    def parts_of(self, y: Point) -> list[tuple[AbstractLeaf, Array]]:
+        """The leaves, each with its part of a point."""
+        sizes = [factor.size for factor in factors_of(self.manifold)]
+        return list(zip(self.leaves, pieces(y, sizes), strict=True))
+
+
+class AbstractKernels(eqx.Module):
+    """A list of normalised densities, the components of a mixture, evaluated together."""
+
+    @abc.abstractmethod
+    def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+        """Log densities of y under each, without the rows whose group is `leave`."""
+
+    @property
+    @abc.abstractmethod
+    def components(self) -> int:
+        """How many there are."""
+
+    @abc.abstractmethod
+    def only(self, use: Bool[np.ndarray, " k"]) -> AbstractKernels:
+        """Some of the components."""
+
+    @abc.abstractmethod
+    def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
+        """One draw of a component."""
+
+
+class ScaleKernels(AbstractKernels):
+    """f_k(y) = Σ_i w_i K(y | y_i, κ_k), K = exp(−½κ_k Σ_s a_s² ‖e_s(y) − e_s(y_i)‖²)/C.
+
+    One component for each κ. `relative`: the a_s, one for each bandwidth of the space.
+    """
+
+    space: Space
+    rows: Float[Array, "n size"]
+    embedded: Float[Array, "n e"]
+    log_rows: Float[Array, " n"]
+    groups: Int[Array, " n"]
+    kappas: Float[Array, " k"]
+    relative: Float[Array, " s"]
+    log_masses: Float[Array, " k"]
+    cells: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        space: Space,
+        rows: np.ndarray,
+        weights: np.ndarray,
+        groups: np.ndarray,
+        kappas: np.ndarray,
+        relative: np.ndarray,
+    ):
+        images = copies(space.manifold, rows)
+        order = images.shape[1]
+        dtype = jnp.asarray(rows).dtype
+        self.space = space
+        self.rows = jnp.asarray(images.reshape(-1, images.shape[2]), dtype)
+        owners = space.owners()
+        self.embedded = jax.vmap(space.embed)(self.rows) * jnp.asarray(relative[owners], dtype)
+        self.log_rows = jnp.asarray(np.repeat(np.log(weights / weights.sum()), order), dtype)
+        self.groups = jnp.asarray(np.repeat(groups, order), jnp.int32)
+        self.kappas = jnp.asarray(kappas, dtype)
+        self.relative = jnp.asarray(relative, dtype)
+        masses = [space.log_mass(k * relative**2) for k in kappas.astype(float)]
+        self.log_masses = jnp.asarray(masses, dtype)
+        self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded()))
+
+    def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+        owners = self.space.owners()
+        a = self.relative[owners]
+        smooth = np.setdiff1d(np.arange(len(owners)), self.cells)
+        gap = (self.space.embed(y) * a)[smooth] - self.embedded[:, smooth]
+        squared = (gap**2).sum(1)
+        base = jnp.where(self.groups == leave, -jnp.inf, self.log_rows)
+        cells = np.array(self.cells, int)
+        edges = self.space.edges(y) * a[cells, None]
+        middles = self.embedded[:, cells]
+
+        def one(kappa):
+            logs = base - 0.5 * kappa * squared
+            for c in range(len(cells)):
+                logs = logs + log_cell(edges[c] - middles[:, c, None], kappa)
+            return log_sum(logs)
+
+        return jax.lax.map(one, self.kappas) - self.log_masses + self.space.log_jacobian(y)
+
+    @property
+    def components(self) -> int:
+        return len(self.kappas)
+
+    def only(self, use: Bool[np.ndarray, " k"]) -> ScaleKernels:
+        return eqx.tree_at(
+            lambda p: (p.kappas, p.log_masses), self, (self.kappas[use], self.log_masses[use])
+        )
+
+    def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
+        k1, k2 = jax.random.split(key)
+        row = jax.random.categorical(k1, self.log_rows)
+        kappa = self.kappas[component] * self.relative**2
+        return self.space.draw(self.rows[row], kappa, key=k2)
+
+
+def log_sum(logs: Float[Array, " n"]) -> Scalar:
+    """logsumexp, −inf where all are; without the gradients' bookkeeping."""
+    top = logs.max()
+    top = jnp.where(jnp.isfinite(top), top, 0)
+    return jnp.log(jnp.exp(logs - top) @ jnp.ones_like(logs)) + top
+
+
+def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:
+    """log ∫ of a centred normal of precision κ between two ends.
+
+    By the tail on the nearer side, so that nothing cancels; narrow cells by the midpoint rule with
+    its first correction, whose error is below 1e-6 for widths under 0.1 deviations.
+    """
+    ends = ends * jnp.sqrt(kappa)
+    low, high = ends[:, 0], ends[:, 1]
+    flipped = low + high > 0
+    low, high = jnp.where(flipped, -high, low), jnp.where(flipped, -low, high)
+    log_high = jax.scipy.special.log_ndtr(high)
+    log_low = jax.scipy.special.log_ndtr(low)
+    by_tails = log_high + jnp.log1p(-jnp.exp(jnp.minimum(log_low - log_high, -1e-7)))
+    narrow = high - low < 0.1
+    width = jnp.where(narrow, high - low, 0.1)
+    middle = jnp.where(narrow, (high + low) / 2, 0.0)
+    correction = (middle**2 - 1) * width**2 / 24
+    by_middle = -0.5 * middle**2 + jnp.log(width) - 0.5 * jnp.log(2 * jnp.pi)
+    return jnp.where(narrow, by_middle + jnp.log1p(jnp.maximum(correction, -0.5)), by_tails)
+
+
+class Background(AbstractKernels):
+    """The uniform density, for manifolds of finite volume."""
+
+    manifold: AbstractManifold
+
+    def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+        return jnp.full(1, -self.manifold.log_total_volume(), y.dtype)
+
+    @property
+    def components(self) -> int:
+        return 1
+
+    def only(self, use: Bool[np.ndarray, " k"]) -> Background:
+        return self
+
+    def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
+        return self.manifold.sample_uniform(key=key)
+
+
+class KernelDensity(AbstractDensity):
+    """A mixture of the components of several lists of kernels; exact."""
+
+    manifold: AbstractManifold
+    parts: tuple[AbstractKernels, ...]
+    log_weights: tuple[Float[Array, " _"], ...]
+
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        logs = [p.log_components(y) + w for p, w in zip(self.parts, self.log_weights, strict=True)]
+        value = jax.nn.logsumexp(jnp.concatenate(logs))
+        return LogProb(value, jnp.zeros_like(value))
+
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        k1, k2 = jax.random.split(key)
+        number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
+        sizes = [len(w) for w in self.log_weights]
+        starts = np.cumsum([0, *sizes[:-1]])
+        which = (number >= starts).sum() - 1
+        draws = [
+            lambda n, key, part=part, start=start: part.draw(n - start, key=key)
+            for part, start in zip(self.parts, starts, strict=True)
+        ]
+        return jax.lax.switch(which, draws, number, k2)
+
+    @property
+    def work(self) -> int:
+        """Rows are what a processor's cache must hold."""
+        arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
+        return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
+
+    def refined(self) -> KernelDensity:
+        return self

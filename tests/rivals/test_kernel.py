@@ -1,0 +1,231 @@
+"""The scale-mixture and local kernels on every kind of manifold."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from foliax import metrics, targets
+from foliax.manifolds import (
+    Euclidean,
+    Integers,
+    Interval,
+    Naturals,
+    Orientations,
+    PositiveReals,
+    Product,
+    ProjectiveSpace,
+    Rounded,
+    SpecialOrthogonal,
+    Sphere,
+    Stiefel,
+    Torus,
+)
+from foliax.rivals.kernel import ScaleMixtureKernel
+from foliax.rivals.kernels import KernelDensity, ScaleKernels, Space, log_cell
+from foliax.rivals.local import LocalKernel
+from foliax.specs import UnsupportedManifoldError
+
+from .agreement import agrees
+
+KEY = jax.random.key(0)
+COARSE = ScaleMixtureKernel(largest=600.0)
+SHAPED = LocalKernel((8, 24), (0.5, 1.0), COARSE, folds=5)
+
+
+def cluster(manifold, n, seed=0, spread=0.25):
+    """Rows around a few points, by steps in the ambient space."""
+    rng = np.random.default_rng(seed)
+    g = manifold.dequantization()
+    centres = rng.normal(size=(4, g.ambient_dim)) * 1.5
+    x = centres[rng.integers(4, size=n)] + spread * rng.normal(size=(n, g.ambient_dim))
+    y = jax.vmap(g.quantize)(jnp.asarray(x, jnp.float32))[0]
+    return np.asarray(jax.vmap(manifold.project)(y))
+
+
+FINITE = {
+    "S¹": Sphere(1),
+    "S²": Sphere(2),
+    "S³": Sphere(3),
+    "T²": Torus(2),
+    "SO(3)": SpecialOrthogonal(3),
+    "axes": ProjectiveSpace(2),
+    "hexagonal": Orientations("622"),
+    "S² × T¹": Product(Sphere(2), Torus(1)),
+}
+SPECS = {"scale": COARSE, "local": SHAPED}
+
+
+def heaviest(density):
+    """Its component of the greatest weight π, normalised: its ratio to the whole is at most 1/π."""
+    part = int(np.argmax([float(w.max()) for w in density.log_weights]))
+    use = np.zeros(len(density.log_weights[part]), bool)
+    use[int(jnp.argmax(density.log_weights[part]))] = True
+    return KernelDensity(density.manifold, (density.parts[part].only(use),), (jnp.zeros(1),))
+
+
+MANIFOLDS = {
+    **FINITE,
+    "R²": Euclidean(2),
+    "positives": PositiveReals(1),
+    "interval": Interval(-1.0, 2.0),
+    "R × S²": Product(Euclidean(1), Sphere(2)),
+}
+
+
+PAIRS = [(name, "scale") for name in MANIFOLDS]
+PAIRS += [(name, "local") for name in ("S²", "T²", "SO(3)", "axes", "positives", "R × S²")]
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_samples_are_those_of_the_log_densities(name, kind):
+    manifold, spec = MANIFOLDS[name], SPECS[kind]
+    density = spec.fit(manifold, cluster(manifold, 40), key=KEY).density
+    agrees(density, heaviest(density), 2000, error=0.05)
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("name", ["S²", "SO(3)", "axes", "S² × T¹"])
+def test_mass(name, spec):
+    manifold = FINITE[name]
+    density = spec.fit(manifold, cluster(manifold, 40), key=KEY).density
+    mass = metrics.total_mass(density, 4000, key=KEY, near=heaviest(density), share=0.9)
+    assert mass.error < 0.03
+    assert abs(mass.value - 1) < 4 * mass.error, mass
+
+
+COUNTS = {"integers": Integers(1), "naturals": Naturals(1), "rounded": Rounded(0.1)}
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("name", COUNTS)
+def test_pmf_sums_to_one_and_matches_its_samples(name, spec):
+    manifold = COUNTS[name]
+    rng = np.random.default_rng(1)
+    step = 0.1 if name == "rounded" else 1.0
+    rows = step * rng.poisson(6.0, size=(400, 1)).astype(float)
+    density = spec.fit(manifold, rows, key=KEY).density
+    start = 0 if name == "naturals" else -60
+    values = step * np.arange(start, 4000 if name == "naturals" else 140)[:, None]
+    value, _ = metrics.log_densities(density, values.astype(np.float32), key=KEY)
+    pmf = np.exp(value)
+    assert pmf.sum() == pytest.approx(1, abs=1e-3)
+    drawn = np.round(metrics.samples(density, 20_000, key=KEY)[:, 0] / step).astype(int)
+    counted = np.bincount(drawn - start, minlength=len(pmf))[: len(pmf)] / len(drawn)
+    error = np.sqrt(pmf * (1 - pmf) / len(drawn))
+    assert (np.abs(counted - pmf) < 5 * error + 1e-4).all()
+    truth = stats.poisson(6.0).pmf(np.round(values[:, 0] / step))
+    assert np.abs(pmf - truth).sum() < 0.2
+
+
+def test_a_wrong_normaliser_is_seen():
+    density = COARSE.fit(Sphere(2), cluster(Sphere(2), 60), key=KEY).density
+    wrong = KernelDensity(
+        density.manifold, density.parts, tuple(w + np.log(1.1) for w in density.log_weights)
+    )
+    with pytest.raises(AssertionError):
+        agrees(wrong, heaviest(density), 2000, error=0.05)
+
+
+def test_the_kernel_is_von_mises_fisher_also_when_sharp():
+    mean = np.array([0.6, 0.0, 0.8], np.float32)
+    for kappa in (10.0, 1e4, 1e8):
+        kernels = ScaleKernels(
+            Space(Sphere(2)), mean[None], np.ones(1), np.zeros(1), np.array([kappa]), np.ones(1)
+        )
+        y = mean + np.array([0.8, 0.0, -0.6]) / np.sqrt(kappa)
+        y = (y / np.linalg.norm(y)).astype(np.float32)
+        squared = ((y.astype(float) - mean.astype(float)) ** 2).sum()
+        exact = -0.5 * kappa * squared + np.log(kappa / (2 * np.pi)) - np.log(-np.expm1(-2 * kappa))
+        assert float(kernels.log_components(jnp.asarray(y))[0]) == pytest.approx(exact, abs=2e-3)
+
+
+def test_copies_cannot_drive_the_likelihood():
+    rows = cluster(Sphere(2), 100)
+    alone = ScaleMixtureKernel().fit(Sphere(2), rows, key=KEY)
+    copied = ScaleMixtureKernel().fit(Sphere(2), np.repeat(rows, 5, axis=0), key=KEY)
+    y = cluster(Sphere(2), 50, seed=0)[:50]
+    a, _ = metrics.log_densities(alone.density, y, key=KEY)
+    b, _ = metrics.log_densities(copied.density, y, key=KEY)
+    np.testing.assert_allclose(a, b, atol=1e-4)
+
+
+def test_weights_are_copies():
+    """For counts, whose copies stay when one leaves, weight 3 is a row three times."""
+    rows = np.array([[1.0], [2.0], [4.0], [7.0]])
+    repeats = np.array([3, 1, 2, 5])
+    one = COARSE.fit(Integers(1), rows, key=KEY, weights=repeats.astype(float)).density
+    other = COARSE.fit(Integers(1), np.repeat(rows, repeats, axis=0), key=KEY).density
+    values = np.arange(-3.0, 12.0, dtype=np.float32)[:, None]
+    a, _ = metrics.log_densities(one, values, key=KEY)
+    b, _ = metrics.log_densities(other, values, key=KEY)
+    np.testing.assert_allclose(a, b, atol=1e-4)
+
+
+def test_beyond_max_rows_the_others_weigh():
+    spec = dataclasses.replace(COARSE, max_rows=100)
+    fitted = spec.fit(Sphere(2), cluster(Sphere(2), 300), key=KEY)
+    assert any("100 of 300" in event for event in fitted.record.events)
+    assert isinstance(fitted.density.parts[0], ScaleKernels)
+    assert len(fitted.density.parts[0].rows) == 100
+
+
+def test_shapes_help_along_a_line():
+    """Rows along a great circle: kernels that lie along it beat round ones."""
+    rng = np.random.default_rng(0)
+    angle, off = rng.uniform(0, 2 * np.pi, 400), 0.01 * rng.normal(size=400)
+    rows = np.stack([np.cos(angle), np.sin(angle), off], 1)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    scale = ScaleMixtureKernel().fit(Sphere(2), rows[:300], key=KEY).density
+    local = LocalKernel().fit(Sphere(2), rows[:300], key=KEY).density
+    a, _ = metrics.log_densities(scale, rows[300:].astype(np.float32), key=KEY)
+    b, _ = metrics.log_densities(local, rows[300:].astype(np.float32), key=KEY)
+    gain = metrics.estimate(b - a)
+    assert gain.value > 3 * gain.error
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_it_learns_a_mixed_table(spec):
+    """Dependent columns: the joint kernel beats the product of its columns' kernels."""
+    rng = np.random.default_rng(0)
+    target = targets.sphere_s2()
+    where = metrics.samples(target, 300, key=KEY)
+    count = rng.poisson(np.exp(2 + 2 * where[:, 2]))
+    rows = np.column_stack([where, count]).astype(np.float32)
+    joint = spec.fit(Product(Sphere(2), Naturals(1)), rows[:240], key=KEY).density
+    first = spec.fit(Sphere(2), rows[:240, :3], key=KEY).density
+    second = spec.fit(Naturals(1), rows[:240, 3:], key=KEY).density
+    a, _ = metrics.log_densities(joint, rows[240:], key=KEY)
+    b = metrics.log_densities(first, rows[240:, :3], key=KEY)[0]
+    b += metrics.log_densities(second, rows[240:, 3:], key=KEY)[0]
+    gain = metrics.estimate(a - b)
+    assert gain.value > 3 * gain.error, gain
+
+
+def test_refusals_and_bad_input():
+    with pytest.raises(UnsupportedManifoldError, match="no kernel for Stiefel"):
+        COARSE.fit(Stiefel(3, 2), np.eye(3, 2).reshape(1, -1), key=KEY)
+    with pytest.raises(UnsupportedManifoldError, match=r"shaped on SO\(3\)"):
+        SHAPED.fit(SpecialOrthogonal(4), np.eye(4).reshape(1, -1), key=KEY)
+    with pytest.raises(ValueError, match="at least 2 distinct rows"):
+        COARSE.fit(Sphere(1), np.array([[1.0, 0.0], [1.0, 0.0]]), key=KEY)
+    with pytest.raises(ValueError, match="2 non-negative numbers"):
+        COARSE.fit(Sphere(1), np.eye(2), key=KEY, weights=[1.0, -1.0])
+    with pytest.raises(ValueError, match="smallest < largest"):
+        ScaleMixtureKernel(smallest=2.0, largest=1.0)
+
+
+def test_cells_of_any_width():
+    kappas = np.array([1e-8, 1e-4, 1.0, 1e4])
+    for kappa in kappas:
+        ends = np.array([[-0.5, 0.5], [0.5, 1.5], [-3.0, -2.0], [-np.inf, 0.3]])
+        sd = 1 / np.sqrt(kappa)
+        low, high = stats.norm.cdf(ends / sd).T
+        tail_low, tail_high = stats.norm.sf(ends / sd).T
+        exact = np.where(ends.sum(1) > 0, tail_low - tail_high, high - low)
+        found = log_cell(jnp.asarray(ends, jnp.float32), jnp.asarray(kappa, jnp.float32))
+        seen = exact > 1e-30
+        np.testing.assert_allclose(np.exp(np.asarray(found, float))[seen], exact[seen], rtol=2e-4)
