@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .files import replacing
 from .record import Record
 
 
@@ -38,11 +38,9 @@ class Checkpoint:
         if len(record.history) % self.every:
             return
         header = {"training": identity, "record": dataclasses.asdict(record)}
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with temporary.open("wb") as file:
+        with replacing(self.path) as file:
             file.write(json.dumps(header).encode() + b"\n")
             eqx.tree_serialise_leaves(file, state)
-        os.replace(temporary, self.path)
 
     def restore(self, state: Any, record: Record, identity: str) -> tuple[Any, Record]:
         """The state and record of the file, or those given where there is none."""

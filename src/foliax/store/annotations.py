@@ -1,0 +1,61 @@
+"""Whether a value read from a file is what its class's annotations say."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, Union
+
+import jax
+import paramax
+
+from .container import ModelFileError
+
+
+def check_field(cls: type, name: str, value: Any) -> None:
+    """Refuse a field that the class does not have, or a value of another type."""
+    hints = _hints(cls)
+    if name not in hints:
+        raise ModelFileError(f"this foliax's {cls.__name__} has no field {name!r}: upgrade foliax.")
+    if not fits(value, hints[name]):
+        raise ModelFileError(f"{cls.__name__}.{name} cannot be {str(value)[:200]}.")
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value has an annotated type; wrapped arrays (paramax) pass for arrays."""
+    if isinstance(value, paramax.AbstractUnwrappable) and is_array_type(hint):
+        return True
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple and inner:
+        return isinstance(value, tuple) and _items_fit(value, inner)
+    if origin is list and inner:
+        return isinstance(value, list) and all(fits(item, inner[0]) for item in value)
+    if hint is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if origin is Callable or hint is Any or isinstance(hint, TypeVar):
+        return True
+    return isinstance(value, origin or hint)
+
+
+def _items_fit(values: tuple, inner: tuple) -> bool:
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return all(fits(value, inner[0]) for value in values)
+    return len(values) == len(inner) and all(map(fits, values, inner))
+
+
+def is_array_type(hint: Any) -> bool:
+    """Whether an annotation is that of JAX arrays, of a shape or of any."""
+    return isinstance(hint, type) and issubclass(getattr(hint, "array_type", hint), jax.Array)
