@@ -1,0 +1,271 @@
+// An interactive view of a density: a globe, a map of two angles, a ball of rotations.
+// foliaxView(figure) reads the JSON inside the figure and draws on its canvas. No library.
+function foliaxView(figure) {
+  "use strict";
+  const view = JSON.parse(figure.querySelector("script").textContent);
+  const canvas = figure.querySelector("canvas");
+  const caption = figure.querySelector("figcaption");
+  const context = canvas.getContext("2d");
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const shares = (packed) => Float32Array.from(
+    new Int16Array(bytes(packed.values).buffer), (v) => v / 32767);
+  const palette = table(view.palette);
+  const points = shares(view.points);
+  const grid = view.grid && { ...view.grid, levels: bytes(view.grid.levels) };
+  const cloud = view.cloud && shares(view.cloud);
+  const shades = view.levels && bytes(view.levels);
+  const state = { lat: 20, lon: 0, x: 0, y: 0, busy: false };
+  let side = 0;
+
+  // 256 colours from the palette's few, as 0xAABBGGRR.
+  function table(colours) {
+    const parts = colours.map((c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)));
+    return Uint32Array.from({ length: 256 }, (_, level) => {
+      const at = (level / 255) * (parts.length - 1);
+      const i = Math.min(Math.floor(at), parts.length - 2);
+      const [r, g, b] = parts[i].map((v, k) => Math.round(v + (at - i) * (parts[i + 1][k] - v)));
+      return (255 << 24) | (b << 16) | (g << 8) | r;
+    });
+  }
+  const css = (level) => {
+    const c = palette[level];
+    return `rgb(${c & 255},${(c >> 8) & 255},${(c >> 16) & 255})`;
+  };
+
+  // Linear interpolation on the grid; columns always wrap, rows if asked.
+  function level(row, column, wraps) {
+    const { rows, columns, levels } = grid;
+    const r = Math.floor(row), c = Math.floor(column), u = row - r, v = column - c;
+    const clip = (k) => (wraps ? (k + rows) % rows : Math.min(Math.max(k, 0), rows - 1)) * columns;
+    const left = (c + columns) % columns, right = (c + 1 + columns) % columns;
+    const a = clip(r), b = clip(r + 1);
+    return (1 - u) * ((1 - v) * levels[a + left] + v * levels[a + right]) +
+      u * ((1 - v) * levels[b + left] + v * levels[b + right]);
+  }
+
+  // Rows: east, north, towards the viewer, who is above (lat, lon).
+  function basis() {
+    const a = (state.lat * Math.PI) / 180, b = (state.lon * Math.PI) / 180;
+    const [sa, ca, sb, cb] = [Math.sin(a), Math.cos(a), Math.sin(b), Math.cos(b)];
+    return [[-sb, cb, 0], [-sa * cb, -sa * sb, ca], [ca * cb, ca * sb, sa]];
+  }
+  const turned = (m, x, y, z) => m.map((row) => row[0] * x + row[1] * y + row[2] * z);
+
+  // The direction under a place on the disk, and its latitude and longitude in degrees.
+  function under(m, x, y) {
+    const h = Math.sqrt(Math.max(0, 1 - x * x - y * y));
+    const d = [0, 1, 2].map((k) => m[0][k] * x + m[1][k] * y + m[2][k] * h);
+    const lat = Math.atan2(d[2], Math.hypot(d[0], d[1]));
+    return [(lat * 180) / Math.PI, (Math.atan2(d[1], d[0]) * 180) / Math.PI];
+  }
+  const onGlobe = (lat, lon) => level(
+    ((lat + 90) / 180) * grid.rows - 0.5, ((lon + 180) / 360) * grid.columns - 0.5, false);
+
+  function raster(colourAt) {
+    // Coarser while it moves, so that a phone keeps up.
+    const step = state.busy ? 2 : 1, n = Math.ceil(side / step);
+    const image = context.createImageData(n, n);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let j = 0; j < n; j++)
+      for (let i = 0; i < n; i++) pixels[j * n + i] = colourAt((i + 0.5) / n, (j + 0.5) / n);
+    if (step === 1) return context.putImageData(image, 0, 0);
+    const small = document.createElement("canvas");
+    small.width = small.height = n;
+    small.getContext("2d").putImageData(image, 0, 0);
+    context.drawImage(small, 0, 0, side, side);
+  }
+
+  function dot(x, y, size, fill, edge) {
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.fillStyle = fill;
+    context.fill();
+    if (edge) { context.strokeStyle = edge; context.stroke(); }
+  }
+  const dotSize = () => (side / 420) * Math.min(3, Math.max(1.2, 40 / Math.sqrt(points.length / 3 + 1)));
+
+  // A line through places of the sphere, where it faces the viewer; null is a gap.
+  function path(m, line, colour) {
+    context.strokeStyle = colour;
+    context.beginPath();
+    let on = false;
+    for (const place of line) {
+      const [lon, lat] = place ? place.map((v) => (v * Math.PI) / 180) : [0, 0];
+      const [x, y, z] = turned(
+        m, Math.cos(lat) * Math.cos(lon), Math.cos(lat) * Math.sin(lon), Math.sin(lat));
+      const seen = place !== null && z > 0;
+      if (seen) context[on ? "lineTo" : "moveTo"]((0.5 + 0.49 * x) * side, (0.5 - 0.49 * y) * side);
+      on = seen;
+    }
+    context.stroke();
+  }
+  function graticule(m, colour) {
+    const along = (n, f) => Array.from({ length: n + 1 }, (_, i) => f(i / n));
+    for (let lon = -180; lon < 180; lon += 30) path(m, along(60, (t) => [lon, 180 * t - 90]), colour);
+    for (let lat = -60; lat < 90; lat += 30) path(m, along(90, (t) => [360 * t, lat]), colour);
+  }
+
+  const draw = {
+    globe() {
+      const m = basis();
+      raster((i, j) => {
+        const x = (i - 0.5) / 0.49, y = (0.5 - j) / 0.49;
+        return x * x + y * y > 1 ? 0 : palette[Math.round(onGlobe(...under(m, x, y)))];
+      });
+      context.lineWidth = side / 900;
+      graticule(m, "rgba(255,255,255,0.4)");
+      for (const line of view.coasts) path(m, line, "rgba(255,255,255,0.9)");
+      for (let k = 0; k < points.length; k += 3) {
+        const [x, y, z] = turned(m, points[k], points[k + 1], points[k + 2]);
+        if (z > 0) dot((0.5 + 0.49 * x) * side, (0.5 - 0.49 * y) * side, dotSize(), "#fff", "#000");
+      }
+    },
+    torus() {
+      raster((i, j) => palette[Math.round(level(
+        ((1 - j + state.y) % 1) * grid.rows - 0.5, ((i + state.x) % 1) * grid.columns - 0.5, true))]);
+      context.lineWidth = side / 900;
+      for (let k = 0; k < points.length; k += 2) {
+        const x = (points[k] - state.x + 2) % 1, y = (points[k + 1] - state.y + 2) % 1;
+        dot(x * side, (1 - y) * side, dotSize(), "#fff", "#000");
+      }
+      ticks();
+    },
+    ball() {
+      const m = basis();
+      context.clearRect(0, 0, side, side);
+      context.lineWidth = side / 900;
+      graticule(m, "rgba(128,128,128,0.5)");
+      const all = [];
+      for (let k = 0; k < cloud.length; k += 3)
+        all.push([...turned(m, cloud[k], cloud[k + 1], cloud[k + 2]), css(shades[k / 3]), null]);
+      for (let k = 0; k < points.length; k += 3)
+        all.push([...turned(m, points[k], points[k + 1], points[k + 2]), "#fff", "#000"]);
+      // Far ones first, and smaller.
+      all.sort((a, b) => a[2] - b[2]);
+      for (const [x, y, z, fill, edge] of all) {
+        const size = dotSize() * (1 + 0.35 * z);
+        dot((0.5 + 0.46 * x) * side, (0.5 - 0.46 * y) * side, size, fill, edge);
+      }
+      ["x", "y", "z"].forEach((name, k) => {
+        const [x, y] = turned(m, ...[0, 1, 2].map((i) => (i === k ? 1.03 : 0)));
+        words(name, (0.5 + 0.46 * x) * side, (0.5 - 0.46 * y) * side);
+      });
+    },
+  };
+
+  function words(text, x, y) {
+    context.font = `${Math.round(side / 32)}px sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineWidth = side / 140;
+    context.strokeStyle = "rgba(0,0,0,0.75)";
+    context.strokeText(text, x, y);
+    context.fillStyle = "#fff";
+    context.fillText(text, x, y);
+  }
+  const value = (axis, share) => axis.start + axis.period * (((share % 1) + 1) % 1);
+  const round = (v) => String(+v.toPrecision(3));
+  function ticks() {
+    for (let k = 0; k < 6; k++) {
+      const x = (k / 6 - state.x + 2) % 1, y = (k / 6 - state.y + 2) % 1;
+      const [across, up] = view.axes.map((axis) => round(value(axis, k / 6)));
+      if (x > 0.08 && x < 0.95) words(across, x * side, 0.975 * side);
+      if (y > 0.08 && y < 0.95) words(up, 0.045 * side, (1 - y) * side);
+    }
+  }
+
+  // The density at a level, in words.
+  function amount(at) {
+    const { low, high, log } = view.scale, t = at / 255;
+    const v = log ? low * (high / low) ** t : low + t * (high - low);
+    return (t <= 0 && low > 0 ? "≤ " : t >= 1 ? "≥ " : "") + round(v) + "×";
+  }
+  const unit = (axis) => (axis.unit === "°" ? "°" : " " + axis.unit);
+  function read(x, y) {
+    if (view.kind === "torus") {
+      const a = (x + state.x) % 1, b = (1 - y + state.y) % 1;
+      const at = level(b * grid.rows - 0.5, a * grid.columns - 0.5, true);
+      const names = view.axes.map((axis, k) =>
+        `${axis.name} ${round(value(axis, k ? b : a))}${unit(axis)}`);
+      return `${names.join(", ")}: ${amount(at)} uniform`;
+    }
+    const across = (x - 0.5) / 0.49, up = (0.5 - y) / 0.49;
+    if (view.kind !== "globe" || across ** 2 + up ** 2 > 1) return "";
+    const [lat, lon] = under(basis(), across, up);
+    return `${view.axes[0].name} ${lat.toFixed(0)}°, ${view.axes[1].name} ${lon.toFixed(0)}°: ` +
+      `${amount(onGlobe(lat, lon))} uniform`;
+  }
+
+  function describe() {
+    const line = (text) => {
+      const part = document.createElement("div");
+      part.textContent = text;
+      caption.appendChild(part);
+      return part;
+    };
+    if (view.title) line(view.title).style.fontWeight = "bold";
+    if (view.kind === "torus")
+      line(`→ ${view.axes[0].name} (${view.axes[0].unit}), ↑ ${view.axes[1].name} (${view.axes[1].unit})`);
+    if (view.kind === "ball") line("axis × angle; rim: a turn by 180°");
+    const bar = line("");
+    bar.style.cssText = "height:0.7em;margin:0.4em 15%;background:linear-gradient(90deg," +
+      view.palette.join(",") + ")";
+    line(`${amount(0)} – ${amount(255)} ${view.density}${view.scale.log ? ", by ratios" : ""}`);
+    if (view.data) line(`○ ${view.data}`);
+    return line("\u00a0");
+  }
+  const status = describe();
+
+  function render() {
+    // A canvas inside a closed <details> has no width yet.
+    if (!canvas.clientWidth) return;
+    const pixels = Math.round(canvas.clientWidth * Math.min(2, window.devicePixelRatio || 1));
+    if (pixels !== side) { side = pixels; canvas.width = canvas.height = side; }
+    context.clearRect(0, 0, side, side);
+    draw[view.kind]();
+  }
+  let waiting = false;
+  function soon() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; render(); });
+  }
+  // Shares of the canvas' width, to the right and up.
+  function move(dx, dy) {
+    if (view.kind === "torus") {
+      state.x = (state.x - dx + 1) % 1;
+      state.y = (state.y - dy + 1) % 1;
+    } else {
+      state.lon = ((state.lon - 120 * dx + 540) % 360) - 180;
+      state.lat = Math.min(90, Math.max(-90, state.lat - 120 * dy));
+    }
+    soon();
+  }
+  let last = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    last = [event.clientX, event.clientY];
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    if (last === null) {
+      const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+      status.textContent = read(x, y) || "\u00a0";
+      return;
+    }
+    state.busy = true;
+    move((event.clientX - last[0]) / box.width, (last[1] - event.clientY) / box.width);
+    last = [event.clientX, event.clientY];
+  });
+  for (const end of ["pointerup", "pointercancel"])
+    canvas.addEventListener(end, () => { last = null; state.busy = false; soon(); });
+  canvas.addEventListener("keydown", (event) => {
+    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    move(0.05 * step[0], 0.05 * step[1]);
+  });
+  new ResizeObserver(soon).observe(canvas);
+  render();
+}

@@ -1,0 +1,127 @@
+"""The numbers behind the pictures: masses, scales, ranges."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from foliax import plots, targets
+from foliax.manifolds import Naturals, Rounded, Torus
+from foliax.plots.axes import Axis
+from foliax.plots.circle import curve
+from foliax.plots.fields import SphereField, smoothed
+from foliax.plots.frames import described
+from foliax.plots.numbers import cells_of, probabilities
+from foliax.plots.ranges import inner_range
+from foliax.plots.style import colour_scale
+from foliax.plots.torus import torus_grid
+
+from .common import KEY, Blob, places, rows_of
+
+
+def scene_of(density, rows=None, **words):
+    found = described(density.manifold, words.get("labels"), words.get("units"))
+    return plots.Scene(density, rows, *found, KEY, Figure())
+
+
+def test_sphere_grid_integrates_to_one():
+    scene = scene_of(targets.sphere_s2())
+    field = SphereField.of(scene.log_multiples, 3200)
+    assert field.weights.sum() == pytest.approx(1)
+    assert (np.exp(field.logs) * field.weights).sum() == pytest.approx(1, abs=2e-3)
+
+
+@pytest.mark.parametrize("units", ["degrees", "radians", "hours"])
+def test_torus_grid_integrates_to_one(units):
+    _, logs = torus_grid(scene_of(targets.torus_multimodal(), units=[units] * 2), 24)
+    assert np.exp(logs).mean() == pytest.approx(1, abs=1e-4)
+
+
+def test_torus_grid_has_the_first_angle_along_columns():
+    density = targets.TorusModes(Torus(2), ((1.0, -2.0),))
+    (first, second), logs = torus_grid(scene_of(density), 60)
+    row, column = np.unravel_index(logs.argmax(), logs.shape)
+    assert first[column] == pytest.approx(1.0, abs=0.06)
+    assert second[row] == pytest.approx(-2.0, abs=0.06)
+
+
+def test_circle_integrates_to_one():
+    density = targets.TorusModes(Torus(1), ((1.0,),))
+    _, values = curve(scene_of(density))
+    assert values[:-1].mean() == pytest.approx(1, abs=1e-4)
+
+
+def test_field_interpolates_across_the_date_line_and_the_poles():
+    pole = places((88, 20))[0]
+    field = SphereField.of(lambda points: 5 * points @ pole, 5000)
+    at = places((90, 0), (89.9, -179.99), (89, 179.99), (0, -180), (0, 179.9), (-90, 5))
+    np.testing.assert_allclose(field.at(at), 5 * at @ pole, atol=0.02)
+
+
+def test_smoothing_keeps_the_mass_and_the_place():
+    target = targets.sphere_s2()
+    rows = rows_of(target, 2000)
+    field = smoothed(rows, 1800)
+    assert (np.exp(field.logs) * field.weights).sum() == pytest.approx(1, abs=5e-3)
+    exact = SphereField.of(scene_of(target).log_multiples, 1800)
+    gap = np.abs(np.exp(field.logs) - np.exp(exact.logs))
+    assert (gap * field.weights).sum() < 0.2
+
+
+def test_clustered_densities_get_ratios_and_both_ends():
+    logs = np.linspace(-30, 12, 400)
+    scale = colour_scale(logs, np.exp(-logs))
+    assert isinstance(scale.norm, LogNorm)
+    assert scale.extend == "both"
+    assert scale.high / scale.low <= 1.0001e4
+
+
+def test_even_densities_start_at_zero():
+    scale = colour_scale(np.log(np.linspace(0.5, 2, 100)), np.ones(100))
+    assert (scale.low, scale.high, scale.extend) == (0, 2, "neither")
+
+
+def test_zeros_have_a_colour():
+    logs = np.append(np.linspace(-2, 9, 99), -np.inf)
+    scale = colour_scale(logs, np.ones(100))
+    assert np.isfinite(plots.style.values_for(scale, logs)).all()
+    nothing = colour_scale(np.full(4, -np.inf), np.ones(4))
+    assert nothing.high > nothing.low
+
+
+def test_far_values_do_not_squeeze_the_axis():
+    values = np.append(np.random.default_rng(0).normal(size=2000), 1e6)
+    assert inner_range(Axis("x"), values, values).high < 10
+    assert inner_range(Axis("x", positive=True), np.exp(3 * values[:-1]), None).logarithmic
+
+
+def test_a_constant_column_has_an_axis():
+    span = inner_range(Axis("x"), np.full(9, 3.0), np.full(9, 3.0))
+    assert span.low < 3 < span.high
+
+
+@pytest.mark.parametrize("spread", [0.4, 3.0])
+def test_groups_of_counts_hold_all_values(spread):
+    density = Blob(Naturals(1), spread)
+    scene = scene_of(density)
+    axis = scene.axes[0]
+    cells = cells_of(axis, inner_range(axis, scene.samples(2000)[:, 0], None))
+    assert len(cells.first) <= 60
+    assert cells.first[0] == 0
+    assert (probabilities(scene, cells) >= 0).all()
+
+
+def test_rounded_values_are_in_the_middle_of_their_cells():
+    axis = scene_of(Blob(Rounded(0.1, offset=0.05))).axes[0]
+    cells = cells_of(axis, plots.ranges.Range(0.14, 0.46))
+    np.testing.assert_allclose(cells.first, [0.15, 0.25, 0.35, 0.45])
+
+
+def test_expensive_densities_get_coarser_grids():
+    class Slow(Blob):
+        @property
+        def work(self):
+            return 2000
+
+    assert scene_of(Slow(Torus(2))).grid_size() == 2000
+    assert scene_of(Blob(Torus(2))).grid_size() == 40_000

@@ -1,0 +1,164 @@
+"""Each view of each manifold draws, without a warning, what it should, where it should."""
+
+import sys
+
+import jax
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from foliax import plots, targets
+from foliax.manifolds import (
+    Euclidean,
+    Integers,
+    Interval,
+    Naturals,
+    Orientations,
+    PositiveReals,
+    Product,
+    ProjectiveSpace,
+    Rounded,
+    SpecialOrthogonal,
+    Sphere,
+    Stiefel,
+    Torus,
+)
+from foliax.manifolds.ball import Ball
+
+from .common import KEY, Blob, dots_of, places, rows_of, texts
+
+pytestmark = pytest.mark.usefixtures("coarse")
+S2, T2, SO3 = targets.sphere_s2(), targets.torus_multimodal(), targets.rotations_so3()
+AXES, CUBIC = Blob(ProjectiveSpace(2)), Blob(Orientations("cubic"))
+
+VIEWS = {
+    "mollweide": (S2, "mollweide", "density (× uniform)"),
+    "globe": (S2, "globe", "density (× uniform)"),
+    "upper": (AXES, "upper", "z > 0, upper half"),
+    "lower": (AXES, "lower", "z < 0, lower half"),
+    "axes on the globe": (AXES, "globe", "density (× uniform)"),
+    "S¹": (Blob(Sphere(1)), "rose", "angle (°)"),
+    "T¹": (Blob(Torus(1)), "line", "density (× uniform)"),
+    "SO(2)": (Blob(SpecialOrthogonal(2)), "rose", "uniform (1×)"),
+    "T²": (T2, "map", "50% of the mass"),
+    "sections": (SO3, "sections", "rotation by 15°"),
+    "poles": (SO3, "poles", "body's z axis"),
+    "cubic sections": (CUBIC, "sections", "density (× uniform)"),
+    "cubic poles": (CUBIC, "poles", "{111}"),
+    "reals": (Blob(Euclidean(1)), "curve", "density (per unit of value)"),
+    "positives": (Blob(PositiveReals(1)), "curve", "value"),
+    "decades": (Blob(PositiveReals(1), 2.0), "curve", "density (per decade)"),
+    "interval": (Blob(Interval(0.0, 2.0)), "curve", "value"),
+    "counts": (Blob(Naturals(1)), "bars", "probability"),
+    "many counts": (Blob(Naturals(1), 3.0), "bars", "count"),
+    "integers": (Blob(Integers(1)), "bars", "probability"),
+    "rounded": (Blob(Rounded(0.1)), "bars", "value"),
+    "product": (Blob(Product(Naturals(1), Torus(1))), "pair", "angle [2] (°)"),
+    "Stiefel": (Blob(Stiefel(2, 1)), "pair", "entry 2,1"),
+    "ball": (Blob(Ball(2)), "pair", "y₂"),
+}
+
+
+WITHOUT_DATA = ["globe", "T¹", "sections", "reals", "counts"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [(name, True) for name in VIEWS] + [(name, False) for name in [*WITHOUT_DATA, "product"]],
+)
+def test_view(name, data, tmp_path):
+    density, view, words = VIEWS[name]
+    figure = plots.draw(density, rows_of(density) if data else None, view=view, key=KEY, title="T")
+    plots.save(figure, tmp_path / "picture.png", dpi=30)
+    written = texts(figure)
+    assert words in written
+    assert "T" in written
+    assert any(text.startswith("data (n = 40)") for text in written) == data
+
+
+def test_every_view_is_tried():
+    tried = {(type(d.manifold), view) for d, view, _ in VIEWS.values()}
+    for density, _, _ in VIEWS.values():
+        known = [v for v in plots.views(density.manifold) if v != "pair"]
+        missing = [v for v in known if (type(density.manifold), v) not in tried]
+        assert set(missing) <= {"mollweide", "rose", "line"}, (density.manifold, missing)
+
+
+def test_north_is_up_and_east_to_the_right():
+    rows = places((60, 90), (60, 90))
+    moll = plots.draw(S2, rows, view="mollweide", key=KEY)
+    lon, lat = dots_of(moll.axes[0])[0]
+    np.testing.assert_allclose(np.rad2deg([lat, lon]), [60, 90], atol=1e-4)
+    pixels = moll.axes[0].transData.transform([[lon, lat], [0, 0]])
+    assert (pixels[0] > pixels[1]).all()
+
+
+def test_globe_orientation():
+    forward = plots.sphere.projections.globe(0.0, 30.0).forward
+    (x, y), visible = forward(places((60, 90)))[0][0], forward(places((60, 90)))[1][0]
+    assert visible
+    assert (x, y) == pytest.approx((0.5 * np.sin(np.pi / 3), np.sin(np.pi / 3)))
+    assert not forward(places((0, -90)))[1][0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_hemispheres_are_equal_area_and_seen_from_above(sign):
+    half = plots.sphere.projections.hemisphere(sign)
+    v = np.array([[0.6, 0.0, sign * 0.8], [0.0, 0.6, sign * 0.8]])
+    spots, visible = half.forward(v)
+    assert visible.all()
+    np.testing.assert_allclose(spots, np.sqrt(0.2) * np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(half.backward(spots), v, atol=1e-12)
+
+
+@pytest.mark.parametrize("view", ["upper", "lower"])
+def test_axes_are_drawn_by_their_end_in_that_half(view):
+    rows = np.array([[0.6, 0.0, 0.8], [-0.6, 0.0, -0.8]])
+    figure = plots.draw(AXES, rows, view=view, key=KEY)
+    x = np.sqrt(0.2) * (1 if view == "upper" else -1)
+    np.testing.assert_allclose(dots_of(figure.axes[0]), [[x, 0], [x, 0]], atol=1e-6)
+
+
+def test_cubic_poles_do_not_depend_on_the_representative():
+    identity = np.eye(3).reshape(1, 9)
+    quarter = np.array([[0.0, -1, 0, 1, 0, 0, 0, 0, 1]])
+    drawn = [plots.draw(CUBIC, r, view="poles", key=KEY) for r in (identity, quarter)]
+    first, second = (np.unique(np.round(dots_of(f.axes[0]), 5) + 0.0, axis=0) for f in drawn)
+    np.testing.assert_allclose(first, second)
+    # {100} of a crystal along the sample's axes: the centre, and four spots at the rim.
+    np.testing.assert_allclose(np.sort(np.hypot(*first.T)), [0, 1, 1, 1, 1], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("group", "cubic"), [("432", True), ("23", True), ("622", False), ("6/mmm", False)]
+)
+def test_only_cubic_crystals_have_cubic_poles(group, cubic):
+    assert plots.rotations.is_cubic(Orientations(group)) == cubic
+
+
+def test_sides_of_a_symmetry():
+    turn = np.array([[0.0, -1, 0, 1, 0, 0, 0, 0, 1]])  # a quarter turn about z: x to y
+    for side, sign in (("right", 1), ("left", -1)):
+        manifold = Orientations("1", side=side)
+        density = Blob(manifold)
+        scene = plots.Scene(
+            density, turn, *plots.frames.described(manifold, None, None), KEY, Figure()
+        )
+        pole = plots.rotations.Pole("x", (1, 0, 0))
+        found = plots.rotations.turned(scene, turn, pole, side, most=10)
+        np.testing.assert_allclose(found[0], [0, sign, 0], atol=1e-12)
+
+
+def test_a_given_figure_is_used_and_keeps_its_size():
+    figure = Figure(figsize=(3, 2))
+    assert plots.draw(T2, key=KEY, figure=figure) is figure
+    assert tuple(figure.get_size_inches()) == (3, 2)
+
+
+def test_no_pyplot():
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_more_axes_than_fit_are_said():
+    figure = plots.draw(Blob(Stiefel(4, 2)), key=jax.random.key(3))
+    assert "1 more axes are not shown" in texts(figure)

@@ -1,0 +1,155 @@
+"""Labels, units, files and errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from foliax import plots, targets
+from foliax.manifolds import Naturals, OffManifoldError, PositiveReals, Product, Sphere, Torus
+from foliax.plots.frames import described
+from foliax.plots.save import save
+
+from .common import KEY, Blob, texts
+
+pytestmark = pytest.mark.usefixtures("coarse")
+S2, T2 = targets.sphere_s2(), targets.torus_multimodal()
+MIXED = Product(Sphere(2), PositiveReals(1), Torus(2))
+
+
+def labels_of(manifold, labels=None, units=None):
+    return [axis.label for axis in described(manifold, labels, units)[1]]
+
+
+def test_labels_for_each_factor():
+    found = labels_of(MIXED, ["epicentre", "depth", ["φ", "ψ"]], ["degrees", "km", "radians"])
+    assert found == [
+        "epicentre latitude (°)", "epicentre longitude (°)", "depth (km)", "φ (rad)", "ψ (rad)",
+    ]  # fmt: skip
+
+
+def test_labels_for_each_axis():
+    found = labels_of(MIXED, list("abcde"), ["", "", "km", "hours", "degrees"])
+    assert found == ["a (°)", "b (°)", "c (km)", "d (h)", "e (°)"]
+
+
+def test_default_labels_tell_factors_apart():
+    found = labels_of(Product(Naturals(1), Naturals(1)))
+    assert found == ["count [1]", "count [2]"]
+
+
+@pytest.mark.parametrize(
+    ("manifold", "labels", "units", "words"),
+    [
+        (Torus(2), ["a"] * 3, None, r"Give 2 labels \(θ₁, θ₂\), or 1, one for each factor; got 3"),
+        (MIXED, ["a", "b", ["c"]], None, "Give 5 labels"),
+        (Torus(1), None, "furlongs", "angle is an angle: its unit is degrees, radians"),
+        (PositiveReals(1), None, plots.TURNS["hours"], "value is no angle"),
+    ],
+)
+def test_wrong_words(manifold, labels, units, words):
+    with pytest.raises(ValueError, match=words):
+        described(manifold, labels, units)
+
+
+def test_angles_are_shown_in_the_unit_and_from_its_start():
+    axis = described(Torus(1), "arrival", plots.Turn("d", 365.0, 1.0))[1][0]
+    np.testing.assert_allclose(axis.shown(np.array([0.0, np.pi])), [365, 182.5])
+    hours = described(Torus(1), None, "hours")[1][0]
+    np.testing.assert_allclose(hours.shown(np.array([-np.pi / 2])), [18])
+
+
+def test_unknown_view_names_the_known_ones():
+    with pytest.raises(ValueError, match=r"no view 'axes'.*Views of it: mollweide, globe, pair"):
+        plots.draw(S2, view="axes", key=KEY)
+
+
+def test_rows_are_checked():
+    with pytest.raises(OffManifoldError, match="norm is 2"):
+        plots.draw(S2, [[2.0, 0, 0]], key=KEY)
+
+
+def test_labels_are_on_the_picture():
+    figure = plots.draw(T2, labels=["φ", "ψ"], units=["degrees", "radians"], key=KEY)
+    assert {"φ (°)", "ψ (rad)", "density (× uniform)"} <= set(texts(figure))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_formats(suffix, start, tmp_path):
+    paths = [tmp_path / f"{name}.{suffix}" for name in "ab"]
+    files = [save(plots.draw(T2, key=KEY), path, dpi=40).read_bytes() for path in paths]
+    assert files[0].startswith(start)
+    assert files[0] == files[1]
+
+
+def test_save_says_what_is_wrong(tmp_path):
+    figure = plots.draw(T2, key=KEY)
+    with pytest.raises(ValueError, match=r"pictures are .png, .svg, .pdf files, not '.gif'"):
+        save(figure, tmp_path / "a.gif")
+    with pytest.raises(ValueError, match="there is no folder"):
+        save(figure, tmp_path / "none" / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.png"
+    path.write_bytes(b"old")
+    figure = plots.draw(T2, key=KEY)
+
+    def fails(file, **_):
+        with open(file, "wb") as half:
+            half.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(figure, "savefig", fails)
+    with pytest.raises(OSError, match="disk full"):
+        save(figure, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
+    assert path.read_bytes() == b"old"
+
+
+COAST = {
+    "type": "FeatureCollection",
+    "features": [
+        {"geometry": {"type": "LineString", "coordinates": [[170, 0], [179, 5], [-175, 6]]}},
+        {"geometry": {"type": "MultiPolygon", "coordinates": [[[[0, 0], [9, 0], [0, 9], [0, 0]]]]}},
+    ],
+}  # fmt: skip
+
+
+def test_coastlines_are_drawn_where_there_are_any(tmp_path, monkeypatch):
+    path = tmp_path / "coast.geojson"
+    path.write_text(json.dumps(COAST))
+    first, second = plots.coastlines(path)
+    assert np.isnan(first[2]).all()
+    assert len(second) == 4
+    monkeypatch.delenv("FOLIAX_COASTLINES", raising=False)
+    assert plots.coastlines(True) == ()
+    monkeypatch.setenv("FOLIAX_COASTLINES", str(path))
+    counts = [
+        len(plots.draw(S2, view=v, key=KEY, earth=e).axes[0].lines)
+        for v in ("mollweide", "globe")
+        for e in (True, False)
+    ]
+    assert counts[0] == counts[1] + 2
+    assert counts[2] == counts[3] + 2
+
+
+def test_coastlines_that_are_none(tmp_path):
+    path = tmp_path / "coast.json"
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="no lines or polygons"):
+        plots.coastlines(path)
+    with pytest.raises(ValueError, match="no file of coastlines"):
+        plots.coastlines(tmp_path / "none.json")
+
+
+def test_non_finite_samples_are_an_error():
+    class Broken(Blob):
+        def sample(self, *, context=None, key):
+            return super().sample(key=key) * float("nan")
+
+    with pytest.raises(FloatingPointError, match="not finite"):
+        plots.draw(Broken(PositiveReals(1)), key=KEY)
