@@ -92,7 +92,12 @@ ROWS = {
         0.0207,
     ),
     "SO(3) QR": (SO3, Fold(QR(Stiefel(3, 3))), R9, 0.0207),
-    "SO(3) polar": (SO3, Fold(Polar(Stiefel(3, 3))), R9, 0.0207),
+    "SO(3) polar": (
+        SO3,
+        Fold(Polar(Stiefel(3, 3))),
+        spec(RealNVP(6, 64, split=5, activation="silu"), 32, 4, steps=20_000, batch=100, rate=3e-3),
+        0.0207,
+    ),
 }
 
 
