@@ -46,6 +46,9 @@ benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.speed
 	.venv-benchmarks/bin/python -m benchmarks.marginal
 	.venv-benchmarks/bin/python -m benchmarks.learning
+	.venv-benchmarks/bin/python -m benchmarks.rivals
+	.venv-benchmarks/bin/python -m benchmarks.rivals contract
+	.venv-benchmarks/bin/python -m benchmarks.real
 
 lock: .venv/installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

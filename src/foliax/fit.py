@@ -139,7 +139,7 @@ def check_window(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
     g = fitted.density.dequantization
     if g.branches == 1:
         return
-    lost = 1 - float(_covered_share(fitted.density, jax.random.split(key, 2000)))
+    lost = 1 - float(covered_share(fitted.density, jax.random.split(key, 2000)))
     if lost > 1e-3:
         fitted.record.events.append(
             f"{lost:.1%} of the ambient mass is outside the branches of {type(g).__name__}, and "
@@ -148,7 +148,8 @@ def check_window(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
 
 
 @eqx.filter_jit
-def _covered_share(density: DequantizedDensity, keys: Array) -> Float[Array, ""]:
+def covered_share(density: DequantizedDensity, keys: Array) -> Float[Array, ""]:
+    """Share of ambient samples, one for each key, that are among the branches."""
     ambient = paramax.unwrap(density.ambient)
     inside = jax.lax.map(
         lambda k: covers(density.dequantization, ambient.sample(key=k)), keys, batch_size=500

@@ -1,0 +1,179 @@
+"""How well the manifold flows do: `python -m benchmarks.rivals [ROW …]`, or `… contract [NAME …]`.
+
+Rows: the paper's targets by reverse KL, that is with the target's log density in hand and no
+samples, at no more than the paper's parameters; the exponential map learns from samples. One seed
+each, not the one the settings were chosen with. `contract`: each rival's total mass, divergences in
+20 short trainings, NaNs in a million samples and their log densities, and the worst
+inverse∘forward. Results are stored in benchmarks/results/rivals.json as they come.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.learning import SEED, SO3_ROWS, fresh, show, silu_spline
+from foliax import metrics, targets
+from foliax.rivals.circular_spline import CircularSplineFlow
+from foliax.rivals.exponential import ExponentialFlow
+from foliax.rivals.flow import AbstractFlowSpec, PushForward, uniform
+from foliax.rivals.manifold_ode import ManifoldODE
+from foliax.rivals.mobius import MobiusFlow
+from foliax.training import Training
+
+RESULTS = Path(__file__).parent / "results" / "rivals.json"
+S2, S3, SO3 = targets.sphere_s2(), targets.sphere_s3(), targets.rotations_so3()
+CORRELATED, UNIMODAL = targets.torus_correlated(), targets.torus_unimodal()
+MULTIMODAL = targets.torus_multimodal()
+
+
+def by(steps, batch, rate, **more):
+    return Training(steps=steps, batch=batch, rate=rate, block=500, **more)
+
+
+TORUS, SPHERE = by(4_000, 256, 5e-3), by(6_000, 256, 5e-3)
+# name: (target, description, the paper's KL(q‖p) or, in splines' case, that of its Möbius flow)
+ROWS = {
+    "Möbius T² correlated": (CORRELATED, MobiusFlow(9, training=TORUS), 0.0021),
+    "Möbius T² unimodal": (UNIMODAL, MobiusFlow(9, training=TORUS), 0.0008),
+    "Möbius T² multimodal": (MULTIMODAL, MobiusFlow(9, training=TORUS), 0.0012),
+    "Möbius S²": (S2, MobiusFlow(12, 31, training=SPHERE), 0.0595),
+    "Möbius S³": (S3, MobiusFlow(32, 63, training=SPHERE), 0.0542),
+    "circular spline T² multimodal": (
+        MULTIMODAL,
+        CircularSplineFlow(8, width=48, training=TORUS),
+        0.0012,
+    ),
+    "circular spline T² multimodal, coupling": (
+        MULTIMODAL,
+        CircularSplineFlow(8, 4, True, 16, training=TORUS),
+        0.0012,
+    ),
+    "ODE S²": (S2, ManifoldODE(70, 2, training=by(5_000, 100, 5e-3)), 0.0085),
+    "ODE S³": (S3, ManifoldODE(100, 3, training=by(5_000, 100, 4e-3)), 0.0098),
+    "exponential SO(3)": (
+        SO3,
+        ExponentialFlow(silu_spline(5, 40), training=by(10_000, 200, 3e-3)),
+        0.0207,
+    ),
+}
+CONTRACT = tuple(
+    name for name in ROWS if name not in ("Möbius T² correlated", "Möbius T² unimodal")
+)
+SHORT = Training(steps=200, batch=64, rate=1e-2, warmup=20, block=50)
+
+
+def fitted(name: str, seed: int):
+    target, spec, _ = ROWS[name]
+    key = jax.random.key(seed)
+    if isinstance(spec, AbstractFlowSpec):
+        return spec.fit_target(target.manifold, target, key=key)
+    rows = metrics.samples(target, SO3_ROWS, key=jax.random.key(seed + 2))
+    return spec.fit(target.manifold, rows, key=key)
+
+
+def measure(name: str) -> dict:
+    target, spec, limit = ROWS[name]
+    fit = fitted(name, SEED)
+    # Evaluating a solver's steps takes its time.
+    n = 5_000 if isinstance(spec, ManifoldODE) else 20_000
+    found = metrics.compare(fit.density, target, n, key=jax.random.key(SEED + 1))
+    return {
+        "spec": repr(spec),
+        "limit": limit,
+        "parameters": fit.record.parameters,
+        "training seconds": round(fit.record.seconds, 1),
+        "KL(q‖p)": found.kl_qp,
+        "KL(p‖q)": found.kl_pq,
+        "ESS": found.ess,
+        "mass": found.mass,
+        "events": fit.record.events,
+        "versions": {"jax": jax.__version__},
+    }
+
+
+def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
+    """Of short trainings on samples: 20 seeds, and the last one's samples, mass and inverse."""
+    target, spec, _ = ROWS[name]
+    spec = dataclasses.replace(spec, training=SHORT)
+    data, diverged, density = fresh(target), 0, None
+    for seed in range(seeds):
+        fit = spec.fit(target.manifold, data, key=jax.random.key(seed))
+        density = fit.density
+        diverged += bool(fit.record.events)
+    assert density is not None
+    rows = metrics.samples(density, samples, key=jax.random.key(SEED))
+    value, _ = metrics.rows_log_prob(
+        density, rows, np.arange(len(rows)), jax.random.key(SEED), 4096
+    )
+    return {
+        "mass": metrics.total_mass(density, key=jax.random.key(SEED + 1), near=target),
+        "seeds": seeds,
+        "diverged": diverged,
+        "samples": samples,
+        "NaN": int((~np.isfinite(rows)).any(1).sum() + (~np.isfinite(value)).sum()),
+        "inverse∘forward": round_trip(density),
+    }
+
+
+def round_trip(density, n: int = 20_000) -> float | None:
+    """The worst distance of inverse(forward(x)) from x, over max(1, the inverse's stretch)."""
+    if not isinstance(density, PushForward):
+        return None
+
+    def one(x):
+        y, _ = density.bijection.forward(x)
+        back, _ = density.bijection.inverse(y)
+        jacobian = jax.jacrev(lambda y: density.bijection.inverse(y)[0])(y)
+        stretch = jnp.linalg.norm(jacobian, 2)
+        return density.manifold.distance(back, x) / jnp.maximum(1, stretch)
+
+    x = uniform(density.manifold)(jax.random.key(SEED + 3), n)
+    return float(jax.jit(lambda x: jax.lax.map(one, x, batch_size=1000))(x).max())
+
+
+def show_contract(results: dict) -> None:
+    table = Table("rival", "mass", "seeds diverged", "NaN in samples", "worst inverse∘forward")
+    for name, r in results.items():
+        trip = r["inverse∘forward"]
+        table.add_row(
+            name,
+            str(metrics.Estimate(*r["mass"])),
+            f"{r['diverged']} of {r['seeds']}",
+            f"{r['NaN']} of {r['samples']:,}",
+            "–" if trip is None else f"{trip:.1e}",
+        )
+    Console(width=140).print(table)
+
+
+def stored() -> dict:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}, "contract": {}}
+
+
+def store(part: str, name: str, found: dict) -> None:
+    results = stored()
+    results[part][name] = found
+    RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+
+
+def main(names: list[str]) -> None:
+    part, run, table = "rows", measure, show
+    if names[:1] == ["contract"]:
+        part, run, table, names = "contract", contract, show_contract, names[1:]
+    for name in names or (CONTRACT if part == "contract" else ROWS):
+        found = run(name)
+        store(part, name, found)
+        table({name: found})
+    table(stored()[part])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,116 @@
+"""Flows on R³ pushed to SO(3) by the exponential map."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .. import dequantizers
+from ..ambient import AbstractAmbient, AbstractAmbientSpec, SplineCoupling
+from ..checkpoint import Checkpoint
+from ..density import DequantizedDensity
+from ..manifolds import AbstractManifold, ExponentialMap, SpecialOrthogonal
+from ..record import Block
+from ..specs import AbstractSpec, Fitted, unsupported
+from ..training import Training
+from .flow import fit_rows
+
+
+class InBall(AbstractAmbient):
+    """x = v/√(1 + ‖v‖²/R²): a density of v on R^m, squeezed into the open ball of radius R.
+
+    log |dv/dx| = −(m/2 + 1) log(1 − ‖x‖²/R²); beyond the ball the density is 0.
+    """
+
+    inner: AbstractAmbient
+    radius: float = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, inner: AbstractAmbient, radius: float):
+        self.inner, self.radius, self.dim = inner, radius, inner.dim
+
+    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        room = 1 - jnp.sum((x / self.radius) ** 2)
+        inside = room > 0
+        room = jnp.where(inside, room, 1)
+        log_prob, cost = self.inner.log_prob_and_cost(x / jnp.sqrt(room))
+        log_volume = -(self.dim / 2 + 1) * jnp.log(room)
+        return jnp.where(inside, log_prob + log_volume, -jnp.inf), cost
+
+    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+        v = self.inner.sample(key=key)
+        return v / jnp.sqrt(1 + jnp.sum((v / self.radius) ** 2))
+
+
+@dataclasses.dataclass(frozen=True)
+class ExponentialFlow(AbstractSpec):
+    """SO(3) by a flow on rotation vectors in the ball of `radius`, the branches summed exactly.
+
+    Rotations by more than π are those by less about the opposite axis; a radius between π and 2π
+    lets the two meet without a seam, has no mass outside the branches, and stays off 2π, where the
+    exponential map is singular. `validation`: the share of the rows that is held out, where none
+    are given. Falorsi et al. 2019.
+    """
+
+    ambient: AbstractAmbientSpec = dataclasses.field(default_factory=SplineCoupling)
+    radius: float = 1.6 * math.pi
+    training: Training = dataclasses.field(default_factory=Training)
+    validation: float = 0.1
+
+    def __post_init__(self):
+        if not math.pi < self.radius < 2 * math.pi:
+            raise ValueError(f"ExponentialFlow needs π < radius < 2π, got {self.radius:.4g}.")
+
+    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> DequantizedDensity:
+        """The untrained density."""
+        g = rotation_vectors(where, self)
+        k1, k2 = jax.random.split(key)
+        flow = self.ambient.build(3, shift=jnp.zeros(3), scale=jnp.full(3, 2.0), key=k1)
+        nothing = dequantizers.build(dequantizers.Safe(), g, key=k2)
+        return DequantizedDensity(g, InBall(flow, self.radius), nothing)
+
+    def fit(
+        self,
+        where: AbstractManifold,
+        rows: Any,
+        *,
+        key: PRNGKeyArray,
+        weights: Any = None,
+        validation: Any = None,
+        checkpoint: Checkpoint | None = None,
+        on_block: Callable[[Block], None] | None = None,
+    ) -> Fitted[DequantizedDensity]:
+        """The density of greatest likelihood on rows, or on draws of a sampler (key, n) -> rows."""
+        build_key, train_key = jax.random.split(key)
+        return fit_rows(
+            self.build(where, key=build_key),
+            rows,
+            key=train_key,
+            training=self.training,
+            share=self.validation,
+            weights=weights,
+            validation=validation,
+            checkpoint=checkpoint,
+            on_block=on_block,
+        )
+
+
+@functools.singledispatch
+def rotation_vectors(where: AbstractManifold, spec: ExponentialFlow) -> ExponentialMap:
+    """The exponential map onto a manifold."""
+    raise unsupported(spec, where, "SO(3)")
+
+
+@rotation_vectors.register
+def _(where: SpecialOrthogonal, spec: ExponentialFlow) -> ExponentialMap:
+    if where.n != 3:
+        raise unsupported(spec, where, "SO(3)")
+    return ExponentialMap(where, window=1)
