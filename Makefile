@@ -12,7 +12,7 @@ BIN := .venv/bin
 	touch $@
 
 demo: .venv/installed
-	$(BIN)/python examples/demo.py
+	$(BIN)/foliax demo --output foliax-demo
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -58,7 +58,7 @@ ROWS = {
         0.0012,
     ),
     "ODE S²": (S2, ManifoldODE(70, 2, training=by(5_000, 100, 5e-3)), 0.0085),
-    "ODE S³": (S3, ManifoldODE(100, 3, training=by(5_000, 100, 4e-3)), 0.0098),
+    "ODE S³": (S3, ManifoldODE(100, 3, training=by(3_000, 100, 4e-3)), 0.0098),
     "exponential SO(3)": (
         SO3,
         ExponentialFlow(silu_spline(5, 40), training=by(10_000, 200, 3e-3)),

@@ -55,7 +55,9 @@ class SphereField:
         logs = np.maximum(self.logs, self.logs.max() - DEPTH)
         half = logs.shape[1] // 2
         over = np.roll(logs, half, axis=1)
-        return np.pad(np.concatenate([over[:1], logs, over[-1:]]), ((0, 0), (1, 1)), mode="wrap")
+        return np.pad(
+            np.concatenate([over[:1], logs, over[-1:]]), np.array([[0, 0], [1, 1]]), mode="wrap"
+        )
 
 
 def middles(rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -159,7 +159,7 @@ def is_cubic(manifold: Any) -> bool:
     """Whether x → y → z → x is a symmetry; the order does not tell: 23 and 622 both have 12."""
     cycle = np.roll(np.eye(3), 1, axis=0)
     group = manifold.group if isinstance(manifold, Quotient) else ()
-    return any(np.allclose(g, cycle, atol=1e-6) for g in group)
+    return any(np.allclose(np.array(g), cycle, atol=1e-6) for g in group)
 
 
 def turned(scene: Scene, rows: np.ndarray, pole: Pole, side: str, *, most: int) -> np.ndarray:

@@ -43,7 +43,7 @@ def _(base: Sphere, manifold: Quotient) -> dict[str, View]:
     if base.d != 2:
         return ({1: circle_views}.get(base.d, dict))()
     opposite = -np.eye(3)
-    axial = any(np.allclose(g, opposite) for g in manifold.group)
+    axial = any(np.allclose(np.array(g), opposite) for g in manifold.group)
     halves = {"lower": lower, "upper": upper} if axial else {}
     return halves | sphere_views()
 

@@ -247,7 +247,8 @@ class LocalKernel(AbstractSpec):
     by `widths`; a wrapped normal law of it, exactly normalised (its reach ends six deviations
     away at the least). Weights: EM on rows that were set aside in turn, in `folds` folds, when the
     kernels and their shapes were made; leaving one row out would not do, because its neighbours'
-    shapes have seen it.
+    shapes have seen it. Where all of a row is counted or rounded, shapes have nothing to add, and
+    it is the scale-mixture kernel.
     """
 
     neighbours: tuple[int, ...] = (6, 12, 24, 48)
@@ -269,6 +270,8 @@ class LocalKernel(AbstractSpec):
         space = Space(where)
         tangents = Tangents(space)
         data = Data.of(space, rows, weights)
+        if not data.together:
+            return self.scales.fit(where, rows, key=key, weights=weights)
         relative = find_relative(space, data, self.scales.kappas(), key)
         order = np.asarray(jax.random.permutation(key, len(data.rows)))[: self.scales.max_rows]
         data = data.take(order)

@@ -149,7 +149,9 @@ class WrappedNormalFamily(AbstractFamily):
         whitener = np.linalg.inv(factor)
         images = [self.images(one) @ w.T for one, w in zip(covariance, whitener, strict=True)]
         longest = max(len(one) for one in images)
-        padded = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in images])
+        padded = np.stack(
+            [np.pad(one, np.array([[0, longest - len(one)], [0, 0]])) for one in images]
+        )
         present = np.arange(longest) < np.array([[len(one)] for one in images])
         log_present = np.where(present, 0.0, -np.inf)
         fields = (mean, factor, whitener, padded, log_present, _log_constant(factor))

@@ -1,4 +1,4 @@
-"""`make demo`: learn a four-mode density on the sphere from 5,000 points and look at it."""
+"""Learn a four-mode density on the sphere from 5,000 points, and see how close it is."""
 
 import jax
 import numpy as np

@@ -1,0 +1,233 @@
+"""The recommended default: ways of fitting within a time budget, stacked by held-out rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from .ambient import SplineCoupling
+from .dequantizers import Safe
+from .fit import DequantizedFlow
+from .manifolds import AbstractManifold
+from .manifolds.base import as_points
+from .marginal import evaluate
+from .objectives import ImportanceWeighted
+from .record import Block, Record
+from .rivals.kernel import ScaleMixtureKernel
+from .rivals.local import LocalKernel
+from .rivals.mixtures import DirectionalMixture
+from .rivals.weights import mixture_weights
+from .specs import AbstractSpec, Fitted, UnsupportedManifoldError, hold_out
+from .stacking import Stacked
+from .training import Training
+
+FLOW = DequantizedFlow(
+    SplineCoupling(6, 64, 2, 12, 4.0, activation="silu"),
+    Safe(32),
+    ImportanceWeighted(4),
+    Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
+)
+MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
+LEAST_FOR_A_FLOW = 2000
+LEAST_TO_HOLD_OUT = 200
+MOST_SHAPED = 4000
+"""Rows beyond which the local kernel, which is slow to weigh, is made of a part of them."""
+
+OnCandidate = Callable[[str], None]
+OnBlock = Callable[[Block], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Auto(AbstractSpec):
+    """Kernels, a mixture and, given rows and time enough, a flow; mixed by held-out likelihood.
+
+    Candidates that cannot serve the manifold are passed over, and one that fails is noted in the
+    record. All are fitted on the same part of the rows, in order of cost, until `minutes` are used
+    up; the first is never given up, and a flow ends early with its best parameters. Weights are
+    found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
+    the whole is never worse there than its best member. Below 200 rows nothing is held out: the
+    local kernel, weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows
+    on, and where nothing else serves the manifold.
+    """
+
+    minutes: float = 2.0
+    validation: float = 0.1
+    most_held_out: int = 4000
+    flow: DequantizedFlow = FLOW
+
+    def __post_init__(self):
+        if not (self.minutes > 0 and 0 < self.validation < 1 and self.most_held_out > 0):
+            raise ValueError("Auto needs minutes > 0, 0 < validation < 1 and most_held_out > 0.")
+
+    def fit(
+        self,
+        where: AbstractManifold,
+        rows: Any,
+        *,
+        key: PRNGKeyArray,
+        weights: Any = None,
+        validation: Any = None,
+        on_candidate: OnCandidate | None = None,
+        on_block: OnBlock | None = None,
+    ) -> Fitted:
+        clock = Clock(time.monotonic(), 60 * self.minutes, on_block)
+        rows = as_points(where, rows)
+        split_key, score_key, *keys = jax.random.split(key, 2 + 4)
+        held = Held(None if validation is None else as_points(where, validation), None)
+        if validation is None and len(rows) >= LEAST_TO_HOLD_OUT:
+            share = min(self.validation, self.most_held_out / len(rows))
+            rows, weights, *out = hold_out(rows, weights, share, split_key)
+            held = Held(*out)
+        members: list[Member] = []
+        record = Record(0)
+        for (name, spec), k in zip(self._candidates(len(rows)), keys, strict=False):
+            if members and not self._wanted(name, len(rows), held, clock, record):
+                continue
+            if on_candidate is not None:
+                on_candidate(name)
+            given = {"on_block": clock} if spec is self.flow else {}
+            try:
+                fitted = spec.fit(
+                    where, rows, key=k, weights=weights, validation=held.rows, **given
+                )
+                members.append(Member(name, fitted, held.scores(fitted, score_key)))
+            except UnsupportedManifoldError:
+                continue
+            except FAILURES as error:
+                record.events.append(f"{name}: failed. {error}")
+                continue
+            record.events += [f"{name}: {fitted.record.seconds:.1f} s", *fitted.record.events]
+        if not members:
+            raise ValueError(" ".join(record.events) or f"Nothing serves {where}.")
+        density = stacked(members, held, record)
+        record.parameters = sum(m.fitted.record.parameters for m in members)
+        record.stopped, record.seconds = "done", time.monotonic() - clock.began
+        return Fitted(density, record)
+
+    def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
+        shaped = ScaleMixtureKernel(max_rows=min(n, MOST_SHAPED)) if n > MOST_SHAPED else None
+        yield "local kernel", LocalKernel(scales=shaped) if shaped else LocalKernel()
+        yield "kernel", ScaleMixtureKernel()
+        yield "mixture", MIXTURE
+        yield "flow", self.flow
+
+    def _wanted(self, name: str, n: int, held: Held, clock: Clock, record: Record) -> bool:
+        """Whether a candidate is worth its time, once there is one that works."""
+        if held.rows is None or (name == "flow" and n < LEAST_FOR_A_FLOW):
+            return False
+        used, share = time.monotonic() - clock.began, 0.5 if name == "flow" else 0.8
+        if used > share * clock.seconds:
+            record.events.append(f"{name}: not tried, {used:.0f} s were used up.")
+            return False
+        return True
+
+
+FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
+"""What a candidate may fail with; the others go on."""
+
+
+class Member(NamedTuple):
+    """A candidate that was fitted, and its log densities of the held-out rows."""
+
+    name: str
+    fitted: Fitted
+    scores: Float[np.ndarray, " h"]
+
+
+class Held(NamedTuple):
+    """Held-out rows, if any, and their weights."""
+
+    rows: Any
+    weights: Any
+
+    def scores(self, fitted: Fitted, key: PRNGKeyArray) -> Float[np.ndarray, " h"]:
+        """Log densities; a NaN is an error."""
+        if self.rows is None:
+            return np.zeros(0)
+        return evaluate(fitted.density, self.rows, tol=0.02, key=key, max_rounds=2).value
+
+
+class Clock(NamedTuple):
+    """Tells a training to stop when the time is up, and passes its blocks on."""
+
+    began: float
+    seconds: float
+    on_block: OnBlock | None
+
+    def __call__(self, block: Block) -> None:
+        if self.on_block is not None:
+            self.on_block(block)
+        if time.monotonic() - self.began > self.seconds:
+            # The trainer's own way to end early: it keeps the best parameters.
+            raise KeyboardInterrupt
+
+
+def stacked(members: list[Member], held: Held, record: Record):
+    """The mixture of the members, or the best of them where that is no worse."""
+    if held.rows is None:
+        record.best_validation = members[0].fitted.record.best_validation
+        return members[0].fitted.density
+    weights = np.ones(len(held.rows)) if held.weights is None else np.asarray(held.weights, float)
+    scores = np.stack([m.scores for m in members], axis=1).astype(float)
+    pi, score = mixture_weights(scores, weights, prior=1.0)
+    kept = np.flatnonzero(pi > 1e-3)
+    log_weights = np.log(pi[kept] / pi[kept].sum())
+    density = Stacked(
+        tuple(members[k].fitted.density for k in kept), jnp.asarray(log_weights, jnp.float32)
+    )
+    shares = [f"{pi[k]:.3f} {members[k].name}" for k in kept]
+    for member in members:
+        alone = float(np.average(member.scores, weights=weights))
+        record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
+        if alone >= score:
+            density, score, shares = member.fitted.density, alone, [member.name]
+    record.events.append(f"held-out log density of the whole ({', '.join(shares)}): {score:.4f}")
+    record.best_validation = -score
+    return density
+
+
+def spec_of(model: str | AbstractSpec, *, minutes: float = 2.0, steps: int | None = None):
+    """The spec that a name stands for: auto, kernel, local kernel, mixture, flow; a spec is itself.
+
+    `minutes`: the budget of auto. `steps`: of a flow's training, where it is not to have the usual.
+    """
+    if isinstance(model, AbstractSpec):
+        return model
+    training = FLOW.training if steps is None else dataclasses.replace(FLOW.training, steps=steps)
+    flow = dataclasses.replace(FLOW, training=training)
+    known: dict[str, AbstractSpec] = {
+        "auto": Auto(minutes=minutes, flow=flow),
+        "kernel": ScaleMixtureKernel(),
+        "local kernel": LocalKernel(),
+        "mixture": MIXTURE,
+        "flow": flow,
+    }
+    if not isinstance(model, str) or model.replace("-", " ") not in known:
+        raise ValueError(f"model is one of {', '.join(known)}, or a spec; not {model!r}.")
+    return known[model.replace("-", " ")]
+
+
+def fit_watched(
+    spec: AbstractSpec,
+    where: AbstractManifold,
+    rows: Any,
+    *,
+    key: PRNGKeyArray,
+    weights: Any = None,
+    on_candidate: OnCandidate | None = None,
+    on_block: OnBlock | None = None,
+) -> Fitted:
+    """`spec.fit`, telling of candidates and blocks where the spec has any."""
+    watch: dict[str, Any] = {}
+    if isinstance(spec, Auto):
+        watch = {"on_candidate": on_candidate, "on_block": on_block}
+    elif isinstance(spec, DequantizedFlow):
+        watch = {"on_block": on_block}
+    return spec.fit(where, rows, key=key, weights=weights, **watch)

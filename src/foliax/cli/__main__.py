@@ -1,0 +1,5 @@
+"""`python -m foliax.cli`."""
+
+from . import main
+
+main()

@@ -1,0 +1,122 @@
+"""`foliax compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options as o
+from .console import NO, Console, guarded
+
+if TYPE_CHECKING:
+    from .contest import Entry
+
+HeldOut = Annotated[float, typer.Option(help="Share of the rows that score.", min=0.01, max=0.9)]
+Models = Annotated[
+    str | None,
+    typer.Option(help="Which, separated by commas; the first is compared with the others."),
+]
+
+
+@guarded
+def compare(
+    data: o.Data,
+    schema: o.SchemaText = None,
+    models: Models = None,
+    held_out: HeldOut = 0.2,
+    minutes: o.Minutes = 2.0,
+    steps: o.Steps = None,
+    weights: o.Weights = None,
+    drop_invalid: o.DropInvalid = False,
+    project: o.Project = False,
+    yes: o.Yes = False,
+    seed: o.Seed = 0,
+    json_output: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Held-out log-likelihood of several models, independent columns and the uniform density.
+
+    Differences are paired, row by row, with standard errors. Exit code 1 where the first model is
+    worse than independent columns or uniform by 2 standard errors.
+
+    Example: foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
+    """
+    import numpy as np
+
+    from foliax.tables import read_table
+
+    from . import contest, tables
+
+    console = Console(json_output, quiet)
+    names = (models or f"auto,kernel,flow,mixture,{contest.INDEPENDENT},{contest.UNIFORM}").split(
+        ","
+    )
+    check_names(names)
+    frame = read_table(data)
+    settled = tables.schema_for(console, frame, schema, yes)
+    table = tables.read(
+        console,
+        data,
+        settled,
+        drop_invalid=drop_invalid,
+        project=project,
+        weights=weights,
+        frame=frame,
+    )
+    with console.progress(f"Comparing on {len(table.points)} rows") as stage:
+        entries = contest.contest(
+            settled,
+            table.points,
+            table.weights,
+            names,
+            held_out=held_out,
+            minutes=minutes,
+            steps=steps,
+            seed=seed,
+            show=stage.show,
+        )
+    first = entries[0]
+    if first.scores is None:
+        raise ValueError(f"{first.name} cannot be fitted: {first.why}")
+    listed = [_summary(first, entry) for entry in entries]
+    label = settled.measure().label
+    found = {"measure": label, "held out": len(first.scores), "models": listed}
+    console.result(found, f"Mean held-out log density {label}:\n" + "\n".join(map(_line, listed)))
+    simple = [e for e in entries if e.name in contest.BASELINES and e.scores is not None]
+    leads = [contest.lead(first, entry) for entry in simple if entry is not first]
+    if any(lead.value < -2 * max(lead.error, np.finfo(float).tiny) for lead in leads):
+        raise typer.Exit(NO)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Every name is a model or a baseline."""
+    from foliax.auto import spec_of
+
+    from .contest import BASELINES
+
+    for name in names:
+        if name not in BASELINES:
+            spec_of(name)
+
+
+def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
+    from . import contest
+
+    if entry.scores is None:
+        return {"model": entry.name, "skipped": entry.why}
+    found: dict[str, Any] = {"model": entry.name, "mean": float(entry.scores.mean())}
+    if entry is not first:
+        lead = contest.lead(first, entry)
+        found |= {"lead of": first.name, "lead": lead.value, "standard error": lead.error}
+    return found
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "skipped" in row:
+        return f"  {row['model']:<20} –  {row['skipped']}"
+    lead = ""
+    if "lead" in row:
+        lead = f"  {row['lead of']} leads by {row['lead']:+.4f} ± {row['standard error']:.4f}"
+    return f"  {row['model']:<20} {row['mean']:9.4f}{lead}"

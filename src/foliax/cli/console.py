@@ -1,0 +1,106 @@
+"""What commands share: output for people and machines, progress, errors and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from foliax.record import Block
+
+F = TypeVar("F", bound=Callable[..., Any])
+NO, BAD_INPUT = 1, 2
+
+
+class Console(NamedTuple):
+    """Where a command speaks: results to stdout, remarks and progress to stderr."""
+
+    json: bool
+    quiet: bool
+
+    def say(self, text: str) -> None:
+        """A remark for people."""
+        if not (self.quiet or self.json):
+            typer.echo(text, err=True)
+
+    def result(self, found: dict[str, Any], text: str) -> None:
+        """The result: JSON for machines, otherwise text."""
+        if self.json:
+            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        elif not self.quiet:
+            typer.echo(text)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Stage]:
+        """A line with the time taken, on a terminal only, gone at the end."""
+        from rich.console import Console as Rich
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        rich = Rich(stderr=True)
+        if self.quiet or self.json or not rich.is_terminal:
+            yield Stage(lambda text: None)
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=rich, transient=True) as shown:
+            task = shown.add_task(what)
+            yield Stage(lambda text: shown.update(task, description=f"{what}: {text}"))
+
+
+class Stage(NamedTuple):
+    """What a long job is at."""
+
+    show: Callable[[str], None]
+
+    def candidate(self, name: str) -> None:
+        """Which way of fitting is tried."""
+        self.show(name)
+
+    def block(self, block: Block) -> None:
+        """How far a training is."""
+        self.show(f"flow, step {block.step} of {block.steps}, held out {block.best_validation:.4f}")
+
+
+def guarded(command: F) -> F:
+    """Bad input becomes one clear line and exit code 2; FOLIAX_TRACEBACK=1 shows where."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            warm_up()
+            return command(*args, **kwargs)
+        except (ValueError, TypeError, OSError, ArithmeticError, MemoryError) as error:
+            if os.environ.get("FOLIAX_TRACEBACK") or not _foreseen(error):
+                raise
+            said = str(error) or type(error).__name__
+            if kwargs.get("json_output"):
+                typer.echo(json.dumps({"error": said}, ensure_ascii=False))
+            typer.echo(f"Error: {said}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+
+    return run  # type: ignore[return-value]
+
+
+def _foreseen(error: Exception) -> bool:
+    """Whether an error is one that tells the user something; a TypeError is most often a bug."""
+    from foliax.specs import UnsupportedManifoldError
+
+    return not isinstance(error, TypeError) or isinstance(error, UnsupportedManifoldError)
+
+
+def warm_up() -> None:
+    """Compiled programs are kept between runs, in the user's cache folder or FOLIAX_CACHE."""
+    import jax
+    import platformdirs
+
+    folder = os.environ.get("FOLIAX_CACHE") or platformdirs.user_cache_dir("foliax")
+    if folder == "off":
+        return
+    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -1,0 +1,107 @@
+"""`foliax plot` and `foliax info`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options as o
+from .console import Console, guarded
+
+OptionalData = Annotated[
+    Path | None, typer.Argument(help="A table whose rows are drawn too.", metavar="[DATA]")
+]
+Picture = Annotated[
+    Path | None, typer.Option("--output", "-o", help=".png, .svg or .pdf; by default MODEL.png.")
+]
+View = Annotated[str | None, typer.Option(help="One of the manifold's views.")]
+
+
+@guarded
+def plot(
+    model: o.Model,
+    data: OptionalData = None,
+    output: Picture = None,
+    view: View = None,
+    drop_invalid: o.DropInvalid = False,
+    seed: o.Seed = 0,
+    json_output: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Draw a model, with data where given.
+
+    Examples:
+
+      foliax plot quakes.foliax -o map.png
+
+      foliax plot quakes.foliax quakes.csv -o map.svg
+    """
+    import jax
+
+    from foliax import plots
+
+    from . import models, tables
+
+    console = Console(json_output, quiet)
+    output = output or model.with_suffix(".png")
+    tables.check_output(output, (".png", ".svg", ".pdf"))
+    loaded = models.load(model)
+    rows = None
+    if data is not None:
+        rows = tables.read(console, data, loaded.schema, drop_invalid=drop_invalid).points
+    with console.progress("Drawing"):
+        labels = models.labels(loaded.schema)
+        figure = plots.draw(
+            loaded.density, rows, labels=labels, view=view, key=jax.random.key(seed)
+        )
+        plots.save(figure, output)
+    console.result({"output": str(output)}, f"Wrote {output}.")
+
+
+def picture(model: Path, folder: Path) -> Path:
+    """A model's picture in a folder."""
+    import jax
+
+    from foliax import plots
+
+    from . import models
+
+    loaded = models.load(model)
+    labels = models.labels(loaded.schema)
+    figure = plots.draw(loaded.density, labels=labels, key=jax.random.key(0))
+    return plots.save(figure, folder / f"{model.stem}.png")
+
+
+@guarded
+def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) -> None:
+    """What a model file holds: its schema, its measure, how it was fitted, by which versions.
+
+    Example: foliax info quakes.foliax
+    """
+    from . import models
+
+    loaded = models.load(model)
+    found: dict[str, Any] = {
+        "schema": loaded.schema.text(),
+        "columns": list(loaded.schema.columns),
+        "manifold": str(loaded.density.manifold),
+        "measure": loaded.schema.measure().label,
+        "density": type(loaded.density).__name__,
+        **{name: loaded.extra.get(name) for name in ("model", "rows", "seed", "data")},
+        "versions": loaded.versions,
+    }
+    if loaded.record is not None:
+        found |= {"parameters": loaded.record.parameters, "seconds": loaded.record.seconds}
+        found["events"] = loaded.record.events
+    text = "\n".join(f"{name}: {_shown(value)}" for name, value in found.items())
+    Console(json_output, quiet).result(found, text)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(f"\n  {line}" for line in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    return str(value)

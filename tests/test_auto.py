@@ -1,0 +1,111 @@
+"""The default way of fitting: what it tries, what it survives."""
+
+import dataclasses
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from foliax import auto, metrics
+from foliax.auto import Auto, Held, Member, spec_of, stacked
+from foliax.manifolds import Circle, Naturals, Stiefel
+from foliax.record import Block, Record
+from foliax.rivals import LocalKernel, ScaleMixtureKernel
+from foliax.specs import Fitted
+
+from .small import SPEC
+
+KEY = jax.random.key(0)
+RANDOM = np.random.default_rng(0)
+FLOW = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=4, block=2))
+ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
+
+
+def quick(monkeypatch, **replaced):
+    """Auto with these candidates."""
+    monkeypatch.setattr(Auto, "_candidates", lambda self, n: iter(replaced.items()))
+    return Auto(flow=FLOW)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failing:
+    """A candidate that fails."""
+
+    error: Exception
+
+    def fit(self, where, rows, **_):
+        raise self.error
+
+
+def test_few_rows_are_served_by_the_local_kernel():
+    fitted = Auto(flow=FLOW).fit(Circle(), ANGLES[:50], key=KEY)
+    assert fitted.record.events[0].startswith("local kernel: ")
+    assert len(fitted.record.events) == 1
+
+
+def test_a_column_of_counts():
+    counts = RANDOM.poisson(6.0, (50, 1)).astype(float)
+    density = Auto(flow=FLOW).fit(Naturals(1), counts, key=KEY).density
+    values, _ = metrics.log_densities(density, np.arange(60.0)[:, None].astype(np.float32), key=KEY)
+    assert np.exp(values).sum() == pytest.approx(1, abs=0.02)
+
+
+def test_where_no_kernel_serves_the_flow_does():
+    frames = np.linalg.qr(RANDOM.normal(size=(50, 3, 2)))[0].reshape(50, 6)
+    fitted = Auto(flow=FLOW).fit(Stiefel(3, 2), frames.astype(np.float32), key=KEY)
+    assert type(fitted.density).__name__ == "DequantizedDensity"
+
+
+@pytest.mark.parametrize("error", [FloatingPointError("NaN"), ValueError("x"), RuntimeError("y")])
+def test_one_failure_does_not_lose_the_others(error, monkeypatch):
+    spec = quick(monkeypatch, broken=Failing(error), kernel=ScaleMixtureKernel())
+    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    assert any(event.startswith("broken: failed") for event in fitted.record.events)
+    assert np.isfinite(fitted.record.best_validation)
+
+
+def test_nothing_left_says_why(monkeypatch):
+    with pytest.raises(ValueError, match="broken: failed"):
+        quick(monkeypatch, broken=Failing(ValueError("because"))).fit(Circle(), ANGLES, key=KEY)
+
+
+def test_a_row_of_weight_two_is_a_row_twice(monkeypatch):
+    spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
+    rows, weights = ANGLES[:40], np.where(np.arange(40) < 10, 2.0, 1.0)
+    weighted = spec.fit(Circle(), rows, key=KEY, weights=weights).density
+    repeated = spec.fit(Circle(), np.concatenate([rows, rows[:10]]), key=KEY).density
+    first, _ = metrics.log_densities(weighted, rows, key=KEY)
+    second, _ = metrics.log_densities(repeated, rows, key=KEY)
+    np.testing.assert_allclose(first, second, atol=1e-4)
+
+
+def test_the_whole_is_no_worse_than_its_best_member():
+    scores = [np.full(30, -1.0), np.full(30, -2.0)]
+    density = ScaleMixtureKernel().fit(Circle(), ANGLES[:30], key=KEY).density
+    members = [Member(str(i), Fitted(density, Record(0)), s) for i, s in enumerate(scores)]
+    record = Record(0)
+    assert stacked(members, Held(np.zeros((30, 1)), None), record) is density
+    assert record.best_validation == pytest.approx(1)
+
+
+def test_time_that_is_up_stops_a_training_and_later_candidates():
+    clock = auto.Clock(time.monotonic() - 100, 60.0, None)
+    with pytest.raises(KeyboardInterrupt):
+        clock(Block(1, 2, 0.0, 0.0, 0.0, 0.0))
+    record = Record(0)
+    assert not Auto()._wanted("mixture", 5000, Held(ANGLES, None), clock, record)
+    assert "not tried" in record.events[0]
+
+
+def test_many_rows_are_thinned_before_the_slow_kernel():
+    shaped = dict(Auto()._candidates(1_000_000))["local kernel"]
+    assert isinstance(shaped, LocalKernel)
+    assert shaped.scales.max_rows == auto.MOST_SHAPED
+
+
+def test_names():
+    assert spec_of("local-kernel") == spec_of("local kernel") == LocalKernel()
+    assert spec_of("flow", steps=7).training.steps == 7
+    with pytest.raises(ValueError, match="model is one of"):
+        spec_of("best")
