@@ -36,6 +36,7 @@ EXPECTED_TO_FAIL = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [DensityEstimator(model=QUICK)], expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL
 )
