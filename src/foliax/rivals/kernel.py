@@ -154,11 +154,11 @@ def _without_one_copy(kernels: ScaleKernels, data: Data, rows) -> np.ndarray:
     everything = np.asarray(components_of(kernels, rows, jnp.full(len(rows), -1, jnp.int32)), float)
     others = np.asarray(components_of(kernels, rows, jnp.asarray(data.groups, jnp.int32)), float)
     unit = data.weights.sum() / max(len(data.rows), data.weights.sum())
-    left = np.maximum(data.weights - unit, 0) / data.weights
-    own = np.exp(everything) - np.exp(others)
-    kept = np.exp(others) + left[:, None] * own
-    rest = 1 - unit / data.weights.sum()
-    return np.log(np.maximum(kept, 1e-300) / max(rest, 1e-12))
+    left = np.maximum(data.weights - unit, 0)[:, None] / data.weights[:, None]
+    with np.errstate(divide="ignore"):
+        # A row without copies leaves whole: log 0 is meant.
+        kept = np.logaddexp(np.log1p(-left) + others, np.log(left) + everything)
+    return kept - np.log1p(-unit / data.weights.sum())
 
 
 def find_relative(

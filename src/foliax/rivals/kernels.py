@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..density import AbstractDensity
-from ..manifolds import AbstractManifold, Quotient
+from ..manifolds import AbstractManifold
 from ..manifolds.combine import pieces
 from ..marginal import LogProb
-from .leaves import AbstractLeaf, copies, factors_of, leaf_of
+from .leaves import AbstractLeaf, canonical, copies, factors_of, leaf_of
 
 Point = Float[Array, " size"]
 Scalar = Float[Array, ""]
@@ -78,11 +78,8 @@ class Space(eqx.Module):
             leaf.draw(part, k, key=key)
             for (leaf, part), k, key in zip(self.parts_of(y), parts, keys, strict=True)
         ]
-        canonical = [
-            f.project(part) if isinstance(f, Quotient) else part
-            for f, part in zip(factors_of(self.manifold), drawn, strict=True)
-        ]
-        return jnp.concatenate(canonical)
+        factors = factors_of(self.manifold)
+        return jnp.concatenate([canonical(f, y) for f, y in zip(factors, drawn, strict=True)])
 
     def parts_of(self, y: Point) -> list[tuple[AbstractLeaf, Array]]:
         """The leaves, each with its part of a point."""

@@ -226,26 +226,47 @@ def _(manifold: Quotient) -> AbstractLeaf:
     return leaf_of(manifold.base)
 
 
+@functools.singledispatch
 def factors_of(manifold: AbstractManifold) -> tuple[AbstractManifold, ...]:
     """The factors of a product, products within it too; a manifold alone is its own factor."""
-    if not isinstance(manifold, Product):
-        return (manifold,)
+    return (manifold,)
+
+
+@factors_of.register
+def _(manifold: Product) -> tuple[AbstractManifold, ...]:
     return tuple(itertools.chain.from_iterable(factors_of(f) for f in manifold.factors))
 
 
+@functools.singledispatch
+def images(manifold: AbstractManifold, rows: Float[np.ndarray, "n size"]) -> np.ndarray:
+    """(n, orbit, size): every row's images under the group of a quotient; elsewhere the row."""
+    return rows[:, None]
+
+
+@images.register
+def _(manifold: Quotient, rows: Float[np.ndarray, "n size"]) -> np.ndarray:
+    return np.asarray(jax.vmap(manifold.orbit)(jnp.asarray(rows)))
+
+
+@functools.singledispatch
+def canonical(manifold: AbstractManifold, y: Point) -> Point:
+    """The representative of a point that a kernel of the base has drawn."""
+    return y
+
+
+@canonical.register
+def _(manifold: Quotient, y: Point) -> Point:
+    return manifold.project(y)
+
+
 def copies(manifold: AbstractManifold, rows: Float[np.ndarray, "n size"]) -> np.ndarray:
-    """(n, orbit, size): every row's images under the groups of the factors that are quotients."""
+    """(n, orbit, size): every row's images under the groups of all factors."""
     factors = factors_of(manifold)
     parts = np.split(rows, np.cumsum([f.size for f in factors])[:-1], axis=1)
-    images = [
-        np.asarray(jax.vmap(f.orbit)(jnp.asarray(part)))
-        if isinstance(f, Quotient)
-        else part[:, None]
-        for f, part in zip(factors, parts, strict=True)
-    ]
-    orders = [range(image.shape[1]) for image in images]
+    found = [images(f, part) for f, part in zip(factors, parts, strict=True)]
+    orders = [range(image.shape[1]) for image in found]
     each = [
-        np.concatenate([image[:, g] for image, g in zip(images, chosen, strict=True)], axis=1)
+        np.concatenate([image[:, g] for image, g in zip(found, chosen, strict=True)], axis=1)
         for chosen in itertools.product(*orders)
     ]
     return np.stack(each, axis=1)

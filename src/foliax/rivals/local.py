@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
-from ..manifolds import AbstractManifold, Quotient
+from ..manifolds import AbstractManifold
 from ..manifolds.combine import pieces
 from ..record import Record
 from ..specs import AbstractSpec, Fitted
 from .kernel import Data, ScaleMixtureKernel, components_of, density_size, find_relative, mixed
 from .kernels import AbstractKernels, KernelDensity, ScaleKernels, Space, log_cell, log_sum
-from .leaves import copies, factors_of
+from .leaves import canonical, copies, factors_of
 from .tangents import AbstractTangent, covariances, tangent_of
 
 Point = Float[Array, " size"]
@@ -164,7 +164,7 @@ class LocalKernels(AbstractKernels):
                 drawn = leaf.draw(y, kappa, key=k)
             else:
                 drawn = part.exp_map(next(frames)[row], next(steps))
-            found.append(factor.project(drawn) if isinstance(factor, Quotient) else drawn)
+            found.append(canonical(factor, drawn))
         return jnp.concatenate(found)
 
 
