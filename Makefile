@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint format geometry benchmarks lock clean
+.PHONY: demo test test-all lint format docs geometry benchmarks lock clean
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -29,6 +29,10 @@ lint: .venv/installed
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Runs every block of docs/ again, and writes outputs, pictures and the reference.
+docs: .venv/installed
+	$(BIN)/python -m docs.build
 
 geometry: .venv/installed
 	$(BIN)/python -m tests.manifolds.show

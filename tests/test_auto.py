@@ -1,7 +1,6 @@
 """The default way of fitting: what it tries, what it survives."""
 
 import dataclasses
-import time
 
 import jax
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from foliax import auto, metrics
 from foliax.auto import Auto, Held, Member, spec_of, stacked
 from foliax.manifolds import Circle, Naturals, Stiefel
-from foliax.record import Block, Record
+from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
 from foliax.specs import Fitted
 
@@ -89,13 +88,16 @@ def test_the_whole_is_no_worse_than_its_best_member():
     assert record.best_validation == pytest.approx(1)
 
 
-def test_time_that_is_up_stops_a_training_and_later_candidates():
-    clock = auto.Clock(time.monotonic() - 100, 60.0, None)
-    with pytest.raises(KeyboardInterrupt):
-        clock(Block(1, 2, 0.0, 0.0, 0.0, 0.0))
+def test_later_candidates_are_not_tried_when_time_is_up():
     record = Record(0)
-    assert not Auto()._wanted("mixture", 5000, Held(ANGLES, None), clock, record)
+    assert not Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 50.0, record)
     assert "not tried" in record.events[0]
+    assert Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 40.0, record)
+
+
+def test_a_flow_gets_the_time_that_is_left():
+    assert auto.FLOW.within(12.0).training.seconds == 12.0
+    assert LocalKernel().within(12.0) == LocalKernel()
 
 
 def test_many_rows_are_thinned_before_the_slow_kernel():

@@ -167,6 +167,13 @@ def test_patience():
     assert record.history[-1].step < 400
 
 
+def test_no_block_is_begun_after_the_time_limit():
+    trained, record = run(training=dataclasses.replace(SPEC.training, seconds=1e-9))
+    assert len(record.history) == 1
+    assert record.stopped == "0 s were over"
+    assert not same_bits(trained, built())
+
+
 def test_an_interrupt_keeps_the_best_so_far():
     def interrupt(block):
         if block.step == 40:

@@ -50,7 +50,7 @@ class Auto(AbstractSpec):
 
     Candidates that cannot serve the manifold are passed over, and one that fails is noted in the
     record. All are fitted on the same part of the rows, in order of cost, until `minutes` are used
-    up; the first is never given up, and a flow ends early with its best parameters. Weights are
+    up; the first is never given up, and a flow ends in time with its best parameters. Weights are
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
     the whole is never worse there than its best member. Below 200 rows nothing is held out: the
     local kernel, weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows
@@ -77,7 +77,7 @@ class Auto(AbstractSpec):
         on_candidate: OnCandidate | None = None,
         on_block: OnBlock | None = None,
     ) -> Fitted:
-        clock = Clock(time.monotonic(), 60 * self.minutes, on_block)
+        began = time.monotonic()
         rows = as_points(where, rows)
         split_key, score_key, *keys = jax.random.split(key, 2 + 4)
         held = Held(None if validation is None else as_points(where, validation), None)
@@ -88,14 +88,20 @@ class Auto(AbstractSpec):
         members: list[Member] = []
         record = Record(0)
         for (name, spec), k in zip(self._candidates(len(rows)), keys, strict=False):
-            if members and not self._wanted(name, len(rows), held, clock, record):
+            used = time.monotonic() - began
+            if members and not self._wanted(name, len(rows), held, used, record):
                 continue
             if on_candidate is not None:
                 on_candidate(name)
-            given = {"on_block": clock} if spec is self.flow else {}
             try:
-                fitted = spec.fit(
-                    where, rows, key=k, weights=weights, validation=held.rows, **given
+                fitted = fit_watched(
+                    spec.within(60 * self.minutes - used),
+                    where,
+                    rows,
+                    key=k,
+                    weights=weights,
+                    validation=held.rows,
+                    on_block=on_block,
                 )
                 members.append(Member(name, fitted, held.scores(fitted, score_key)))
             except UnsupportedManifoldError:
@@ -104,11 +110,12 @@ class Auto(AbstractSpec):
                 record.events.append(f"{name}: failed. {error}")
                 continue
             record.events += [f"{name}: {fitted.record.seconds:.1f} s", *fitted.record.events]
+            record.history += fitted.record.history
         if not members:
             raise ValueError(" ".join(record.events) or f"Nothing serves {where}.")
         density = stacked(members, held, record)
         record.parameters = sum(m.fitted.record.parameters for m in members)
-        record.stopped, record.seconds = "done", time.monotonic() - clock.began
+        record.stopped, record.seconds = "done", time.monotonic() - began
         return Fitted(density, record)
 
     def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
@@ -118,12 +125,11 @@ class Auto(AbstractSpec):
         yield "mixture", MIXTURE
         yield "flow", self.flow
 
-    def _wanted(self, name: str, n: int, held: Held, clock: Clock, record: Record) -> bool:
+    def _wanted(self, name: str, n: int, held: Held, used: float, record: Record) -> bool:
         """Whether a candidate is worth its time, once there is one that works."""
         if held.rows is None or (name == "flow" and n < LEAST_FOR_A_FLOW):
             return False
-        used, share = time.monotonic() - clock.began, 0.5 if name == "flow" else 0.8
-        if used > share * clock.seconds:
+        if used > (0.5 if name == "flow" else 0.8) * 60 * self.minutes:
             record.events.append(f"{name}: not tried, {used:.0f} s were used up.")
             return False
         return True
@@ -152,21 +158,6 @@ class Held(NamedTuple):
         if self.rows is None:
             return np.zeros(0)
         return evaluate(fitted.density, self.rows, tol=0.02, key=key, max_rounds=2).value
-
-
-class Clock(NamedTuple):
-    """Tells a training to stop when the time is up, and passes its blocks on."""
-
-    began: float
-    seconds: float
-    on_block: OnBlock | None
-
-    def __call__(self, block: Block) -> None:
-        if self.on_block is not None:
-            self.on_block(block)
-        if time.monotonic() - self.began > self.seconds:
-            # The trainer's own way to end early: it keeps the best parameters.
-            raise KeyboardInterrupt
 
 
 def stacked(members: list[Member], held: Held, record: Record):
@@ -221,6 +212,7 @@ def fit_watched(
     *,
     key: PRNGKeyArray,
     weights: Any = None,
+    validation: Any = None,
     on_candidate: OnCandidate | None = None,
     on_block: OnBlock | None = None,
 ) -> Fitted:
@@ -230,4 +222,4 @@ def fit_watched(
         watch = {"on_candidate": on_candidate, "on_block": on_block}
     elif isinstance(spec, DequantizedFlow):
         watch = {"on_block": on_block}
-    return spec.fit(where, rows, key=key, weights=weights, **watch)
+    return spec.fit(where, rows, key=key, weights=weights, validation=validation, **watch)

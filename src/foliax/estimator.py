@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,8 +13,9 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from . import store
+from . import models, store
 from .auto import fit_watched, spec_of
+from .evidence import Evidence, gather
 from .manifolds import Euclidean
 from .marginal import Evaluation, evaluate
 from .metrics import samples
@@ -61,13 +60,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.schema_ = None
         if self.schema is not None:
             schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
-            self.schema_ = schema.settle(_frame(X, schema))
-            self.manifold_ = self.schema_.manifold()
-            self.measure_ = self.schema_.measure()
+            schema = schema.settle(_frame(X, schema))
+            self._settle(schema, schema.manifold())
         X = self._table(X, reset=True)
         if self.schema_ is None:
-            self.manifold_ = self.manifold or Euclidean(X.shape[1])
-            self.measure_ = Measure(f"the reference measure of {self.manifold_}", 0.0)
+            self._settle(None, self.manifold or Euclidean(X.shape[1]))
         rows = self._points(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -135,10 +132,65 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
         check_is_fitted(self)
         rows = None if X is None else self._points(self._table(X))
-        figure = plots.draw(self.density_, rows, key=_key(self.random_state), **options)
+        axes = {} if self.schema_ is None else self.schema_.axes()
+        key = _key(self.random_state)
+        figure = plots.draw(self.density_, rows, key=key, **{**axes, **options})
         if path is not None:
             plots.save(figure, path)
         return figure
+
+    def save(self, path: Any, X: Any = None, held_out: Any = None) -> None:
+        """Write a model file, as `foliax fit` does, for `load` and for the command line.
+
+        With a schema, the fitted rows X and rows that were not fitted may go with it: `foliax
+        report` needs them.
+        """
+        check_is_fitted(self)
+        evidence = None
+        if X is not None:
+            evidence = self._evidence(X, held_out)
+        about = {} if not isinstance(self.model, str) else {"model": self.model}
+        models.save(
+            path,
+            self.density_,
+            spec=spec_of(self.model, minutes=self.minutes),
+            schema=self.schema_,
+            record=self.record_,
+            evidence=evidence,
+            **about,
+        )
+
+    @classmethod
+    def load(cls, path: Any) -> DensityEstimator:
+        """The estimator of a model file, fitted; with its schema, if it was fitted to a table."""
+        found = models.load(path)
+        model = found.about.get("model", found.spec)
+        estimator = cls(schema=found.schema, model=model)
+        if found.schema is None:
+            estimator.manifold = found.density.manifold
+        estimator._settle(found.schema, found.density.manifold)
+        estimator.density_, estimator.record_ = found.density, found.record
+        # scikit-learn remembers the columns of what was fitted.
+        like: Any = np.zeros((1, found.density.manifold.size))
+        if found.schema is not None:
+            like = pd.DataFrame(columns=list(found.schema.columns))
+        validate_data(estimator, like, reset=True, skip_check_array=True)
+        return estimator
+
+    def _settle(self, schema: Schema | None, manifold: Any) -> None:
+        self.schema_, self.manifold_ = schema, manifold
+        reference = Measure(f"the reference measure of {manifold}", 0.0)
+        self.measure_ = reference if schema is None else schema.measure()
+
+    def _evidence(self, X: Any, held_out: Any) -> Evidence:
+        if self.schema_ is None:
+            raise ValueError("Rows go into a model file by their columns: fit with a schema.")
+        frames = [_frame(part, self.schema_) for part in (X, held_out) if part is not None]
+        both = pd.concat(frames, ignore_index=True)
+        numbers = np.arange(len(both))
+        return gather(
+            both, None, self.schema_, numbers[: len(frames[0])], numbers[len(frames[0]) :]
+        )
 
     def _climbed(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
         random, project = np.random.default_rng(0), jax.jit(jax.vmap(self.manifold_.project))
@@ -186,10 +238,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         known: Any = BaseEstimator.__getstate__(self)
         state: dict[str, Any] = dict(known)
         if "density_" in state:
-            # A flow's closures do not pickle; the model file holds it as data.
-            with tempfile.TemporaryDirectory() as folder:
-                store.save(Path(folder) / "model", state.pop("density_"))
-                state["_density_bytes"] = (Path(folder) / "model").read_bytes()
+            # A flow's closures do not pickle; the model file's bytes hold it as data.
+            state["_density_bytes"] = store.dumps(state.pop("density_"))
         return state
 
     def __setstate__(self, state: Any) -> None:
@@ -197,9 +247,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         data = state.pop("_density_bytes", None)
         BaseEstimator.__setstate__(self, state)
         if data is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                (Path(folder) / "model").write_bytes(data)
-                self.density_ = store.load(Path(folder) / "model").density
+            self.density_ = store.loads(data).density
 
 
 def _key(random_state: Any):

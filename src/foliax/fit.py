@@ -78,6 +78,10 @@ class DequantizedFlow(AbstractSpec):
             )
         return jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, tree)
 
+    def within(self, seconds: float) -> DequantizedFlow:
+        training = dataclasses.replace(self.training, seconds=max(seconds, 1.0))
+        return dataclasses.replace(self, training=training)
+
     def fit(
         self,
         where: AbstractManifold | AbstractDequantization,

@@ -96,6 +96,21 @@ def total_mass(
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 
+def reciprocal_mass(
+    density: AbstractDensity, within: AbstractDensity, n: int = 20_000, *, key: PRNGKeyArray
+) -> Estimate:
+    """∫ q as 1/E_q[g/q], by samples of q, for a normalised g.
+
+    Of small error, in many dimensions too, where g is nowhere much larger than q, as a member of a
+    mixture q is; and it sees whether q's samples and log densities agree.
+    """
+    k1, k2, k3 = jax.random.split(key, 3)
+    rows = samples(density, n, key=k1)
+    ratio = log_densities(within, rows, key=k2)[0] - log_densities(density, rows, key=k3)[0]
+    found = estimate(np.exp(ratio))
+    return Estimate(1 / found.value, found.error / found.value**2)
+
+
 def compare(
     density: AbstractDensity, target: AbstractTarget, n: int = 20_000, *, key: PRNGKeyArray
 ) -> Comparison:

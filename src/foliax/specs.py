@@ -49,6 +49,10 @@ class AbstractSpec(abc.ABC):
         part of the rows. Raises `UnsupportedManifoldError` where it cannot serve the manifold.
         """
 
+    def within(self, seconds: float) -> AbstractSpec:
+        """The spec with a time limit, where its fitting can be ended early; otherwise itself."""
+        return self
+
 
 def unsupported(spec: object, manifold: AbstractManifold, serves: str) -> UnsupportedManifoldError:
     """The refusal, naming what the spec does serve."""

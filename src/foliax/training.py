@@ -37,6 +37,7 @@ class Training:
     steps: validation, by an importance-weighted bound of `validation_samples` z with fixed noise,
     and a check for divergence. `patience`: blocks without improvement before stopping (0: never).
     A diverged block is taken back and repeated at `cut` times the rate, at most `retries` times.
+    `seconds`: after which no further block is begun (0: no limit); the best so far is kept.
     """
 
     steps: int = 5000
@@ -51,6 +52,7 @@ class Training:
     validation_samples: int = 16
     retries: int = 4
     cut: float = 0.3
+    seconds: float = 0.0
 
     def __post_init__(self):
         for name in ("steps", "batch", "block", "validation_samples"):
@@ -123,7 +125,9 @@ def train(
     training, objective = training or Training(), objective or ImportanceWeighted()
     params, static = partition(density)
     record = Record(count_parameters(density))
-    run = Run(static, training, objective, *_source(rows, weights), key)
+    # Programs are compiled for a run, and a time limit is none of their business.
+    timeless = dataclasses.replace(training, seconds=0.0)
+    run = Run(static, timeless, objective, *_source(rows, weights), key)
     held_out = None if validation is None else _weighted(validation, validation_weights)
     state = _start(params, training)
     identity = "" if checkpoint is None else fingerprint(state, run, held_out)
@@ -154,6 +158,9 @@ def train(
                 record.stopped = "all steps done"
             elif _out_of_patience(state, training, held_out is not None):
                 record.stopped = f"no improvement for {training.patience} blocks"
+            elif 0 < training.seconds <= record.seconds:
+                record.stopped = f"{training.seconds:.0f} s were over"
+                record.events.append(f"Out of time after step {report.step}: the best is kept.")
             if checkpoint is not None:
                 checkpoint.save(state, record, identity)
             if on_block is not None:

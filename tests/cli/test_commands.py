@@ -95,7 +95,7 @@ def test_compare_pairs_the_rows(folder):
 
 
 def test_compare_says_no_where_a_baseline_wins(folder, monkeypatch):
-    from foliax.cli import contest
+    from foliax import contest
 
     steady = np.linspace(0, 0.1, 20)
     worse = [contest.Entry("kernel", steady - 1), contest.Entry("uniform", 2 * steady)]

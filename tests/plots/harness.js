@@ -18,7 +18,7 @@ const canvas = {
   getBoundingClientRect: () => ({ left: 0, top: 0, width: 200, height: 200 }),
   setPointerCapture() {},
 };
-const element = () => ({ style: {}, textContent: "", appendChild(part) { this.parts = [...(this.parts || []), part]; } });
+const element = () => ({ style: {}, setAttribute() {}, addEventListener() {}, textContent: "", appendChild(part) { this.parts = [...(this.parts || []), part]; } });
 const caption = element();
 globalThis.window = { devicePixelRatio: 1 };
 globalThis.document = { createElement: (name) => (name === "canvas" ? { ...canvas } : element()) };

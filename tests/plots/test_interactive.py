@@ -74,6 +74,16 @@ def test_rotations_are_in_the_ball_nearest_to_the_identity():
     assert np.linalg.norm(points(plain, "cloud"), axis=1).max() <= 1.001
 
 
+@pytest.mark.usefixtures("coarse")
+def test_a_globe_begins_where_the_data_are():
+    near = plots.interactive(S2, places((-20, 178), (-24, -174)), key=KEY)
+    assert near["facing"] == (-20, -180)
+    assert near["zoom"] > 4
+    wide = plots.interactive(S2, places((80, 0), (40, 180), (85, 90), (-9, 9)), key=KEY)
+    assert wide["facing"][0] == 30
+    assert wide["zoom"] == 1
+
+
 @pytest.mark.parametrize("manifold", [Stiefel(3, 2), Torus(1)])
 def test_others_have_none(manifold):
     with pytest.raises(ValueError, match="no interactive view"):
@@ -96,19 +106,21 @@ def run(view, folder):
 
 
 def test_script_turns_a_globe(tmp_path):
-    view = plots.interactive(S2, places((60, 60)), key=KEY, title="T")
+    around = places((60, 60), (0, -60), (0, 60), (-60, -60))
+    view = plots.interactive(S2, around, key=KEY, title="T")
     drawn = run(view, tmp_path)
     (x, y), (x2, _) = drawn["dots"][0], drawn["dragged"][0]
     assert x > 100 > y
     assert x2 > x
     assert drawn["caption"][0] == "T"
-    assert drawn["caption"][-1].startswith("latitude 20°, longitude 0°: ")
+    assert any(line.startswith("latitude 0°, longitude 0°: ") for line in drawn["caption"])
     assert drawn["raster"]["width"] == 200
 
 
 def test_script_draws_the_density_north_up(tmp_path):
     density = targets.SphereModes(S2.manifold, (tuple(map(float, places((60, 40))[0])),), 20.0)
-    drawn = run(plots.interactive(density, key=KEY), tmp_path)
+    around = places((0, -90), (0, 90), (0, 0))
+    drawn = run(plots.interactive(density, around, key=KEY), tmp_path)
     pixels = np.frombuffer(base64.b64decode(drawn["raster"]["data"]), np.uint8)
     red = pixels.reshape(200, 200, 4)[..., 0].astype(int)
     row, column = np.unravel_index(red.argmax(), red.shape)

@@ -7,13 +7,14 @@ from matplotlib.figure import Figure
 
 from foliax import plots, targets
 from foliax.manifolds import Naturals, Rounded, Torus
-from foliax.plots.axes import Axis
+from foliax.plots.axes import Axis, angle
 from foliax.plots.circle import curve
 from foliax.plots.fields import SphereField, smoothed
 from foliax.plots.frames import described
 from foliax.plots.numbers import cells_of, probabilities
-from foliax.plots.ranges import inner_range
-from foliax.plots.style import colour_scale
+from foliax.plots.ranges import Range, inner_range, shortest_arc
+from foliax.plots.style import colour_scale, values_for
+from foliax.plots.ticks import ticks
 from foliax.plots.torus import torus_grid
 
 from .common import KEY, Blob, places, rows_of
@@ -84,7 +85,7 @@ def test_even_densities_start_at_zero():
 def test_zeros_have_a_colour():
     logs = np.append(np.linspace(-2, 9, 99), -np.inf)
     scale = colour_scale(logs, np.ones(100))
-    assert np.isfinite(plots.style.values_for(scale, logs)).all()
+    assert np.isfinite(values_for(scale, logs)).all()
     nothing = colour_scale(np.full(4, -np.inf), np.ones(4))
     assert nothing.high > nothing.low
 
@@ -100,6 +101,42 @@ def test_a_constant_column_has_an_axis():
     assert span.low < 3 < span.high
 
 
+HOURS, LONGITUDES = angle("hour", plots.TURNS["hours"]), angle("lon")
+
+
+def test_angles_in_a_part_of_a_turn_have_an_arc():
+    values = np.array([23.0, 23.5, 0.5, 1.0, 22.0])
+    span = inner_range(HOURS, values, values)
+    assert 21.5 < span.low < 22
+    assert 25 < span.high < 25.5
+    np.testing.assert_allclose(span.placed(values), [23, 23.5, 24.5, 25, 22])
+    assert ticks(HOURS, span, 4).labels == ["22", "23", "24", "1"]
+
+
+def test_angles_in_most_of_a_turn_have_all_of_it():
+    values = np.linspace(2, 20, 30)
+    span = inner_range(HOURS, values, None)
+    assert (span.low, span.high) == (0, 24)
+
+
+def test_few_far_angles_do_not_widen_the_arc():
+    near = np.random.default_rng(0).normal(50, 3, 2000)
+    assert shortest_arc(np.append(near, [-120.0, 170.0]), 360.0)[1] < 30
+
+
+def test_the_arc_holds_samples_and_data():
+    span = inner_range(LONGITUDES, np.array([170.0, 179.0]), np.array([-179.0, -150.0]))
+    assert 165 < span.low < 170
+    assert 210 < span.high < 215
+    assert ticks(LONGITUDES, span, 5).labels == ["170", "180", "−170", "−160", "−150"]
+
+
+def test_radians_are_shares_of_pi():
+    whole = angle("φ", plots.TURNS["radians"])
+    span = inner_range(whole, np.linspace(-3, 3, 9), None)
+    assert ticks(whole, span, 4).labels == ["−π", "−π/2", "0", "π/2", "π"]
+
+
 @pytest.mark.parametrize("spread", [0.4, 3.0])
 def test_groups_of_counts_hold_all_values(spread):
     density = Blob(Naturals(1), spread)
@@ -113,7 +150,7 @@ def test_groups_of_counts_hold_all_values(spread):
 
 def test_rounded_values_are_in_the_middle_of_their_cells():
     axis = scene_of(Blob(Rounded(0.1, offset=0.05))).axes[0]
-    cells = cells_of(axis, plots.ranges.Range(0.14, 0.46))
+    cells = cells_of(axis, Range(0.14, 0.46))
     np.testing.assert_allclose(cells.first, [0.15, 0.25, 0.35, 0.45])
 
 

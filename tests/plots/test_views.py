@@ -29,13 +29,16 @@ from .common import KEY, Blob, dots_of, places, rows_of, texts
 
 pytestmark = pytest.mark.usefixtures("coarse")
 S2, T2, SO3 = targets.sphere_s2(), targets.torus_multimodal(), targets.rotations_so3()
+POLAR = targets.SphereModes(Sphere(2), ((0.0, 0.1, 0.995),), 30.0)
 AXES, CUBIC = Blob(ProjectiveSpace(2)), Blob(Orientations("cubic"))
 
 VIEWS = {
     "mollweide": (S2, "mollweide", "density (× uniform)"),
+    "region": (S2, "region", "latitude (°)"),
+    "region at a pole": (POLAR, "region", "rings: latitude; rim: longitude"),
     "globe": (S2, "globe", "density (× uniform)"),
-    "upper": (AXES, "upper", "z > 0, upper half"),
-    "lower": (AXES, "lower", "z < 0, lower half"),
+    "upper": (AXES, "upper", "upper half; rings: latitude; rim: longitude"),
+    "lower": (AXES, "lower", "lower half; rings: latitude; rim: longitude"),
     "axes on the globe": (AXES, "globe", "density (× uniform)"),
     "S¹": (Blob(Sphere(1)), "rose", "angle (°)"),
     "T¹": (Blob(Torus(1)), "line", "density (× uniform)"),
@@ -81,7 +84,7 @@ def test_every_view_is_tried():
     for density, _, _ in VIEWS.values():
         known = [v for v in plots.views(density.manifold) if v != "pair"]
         missing = [v for v in known if (type(density.manifold), v) not in tried]
-        assert set(missing) <= {"mollweide", "rose", "line"}, (density.manifold, missing)
+        assert set(missing) <= {"mollweide", "region", "rose", "line"}, (density.manifold, missing)
 
 
 def test_north_is_up_and_east_to_the_right():
@@ -99,6 +102,74 @@ def test_globe_orientation():
     assert visible
     assert (x, y) == pytest.approx((0.5 * np.sin(np.pi / 3), np.sin(np.pi / 3)))
     assert not forward(places((0, -90)))[1][0]
+
+
+def test_caps_are_equal_area_and_north_is_up():
+    cap = plots.sphere.projections.cap(-20.0, 178.0, 30.0)
+    spots, visible = cap.forward(places((-20, 178), (-10, 178), (-20, -178), (10, 178), (11, 178)))
+    assert visible.tolist() == [True, True, True, True, False]
+    np.testing.assert_allclose(spots[[0, 3]], [[0, 0], [0, 1]], atol=1e-6)
+    assert spots[1, 1] > 0
+    assert spots[2, 0] > 0
+    # The share of the disk is the share of the cap's area.
+    assert spots[1, 1] ** 2 == pytest.approx(
+        (1 - np.cos(np.deg2rad(10))) / (1 - np.cos(np.deg2rad(30)))
+    )
+    np.testing.assert_allclose(cap.backward(spots[1:2]), places((-10, 178)), atol=1e-12)
+
+
+FIJI = places((-20, 178), (-35, 176), (-12, 167), (-15, -172))
+PAST = plots.Turn("°", 360.0, 0.0)
+
+
+def test_directions_in_a_small_part_are_on_a_map_of_it():
+    figure = plots.draw(S2, FIJI, labels=["lat", "long"], units=[PAST, PAST], key=KEY)
+    ax = figure.axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("long (°)", "lat (°)")
+    (west, east), (south, north) = ax.get_xlim(), ax.get_ylim()
+    assert 155 < west < 167 < 188 < east < 200
+    assert -45 < south < -35 < -12 < north < -5
+    np.testing.assert_allclose(np.sort(dots_of(ax)[:, 0]), [167, 176, 178, 188], atol=1e-3)
+    assert all(west <= float(t.get_text()) <= east for t in ax.get_xticklabels())
+
+
+def test_the_map_is_of_the_density():
+    density = targets.SphereModes(Sphere(2), (tuple(map(float, places((-30, 175))[0])),), 400.0)
+    ax = plots.draw(density, FIJI, units=[PAST, PAST], key=KEY, view="region").axes[0]
+    image = ax.images[0]
+    values = np.asarray(image.get_array())
+    row, column = np.unravel_index(np.argmax(values), values.shape)
+    left, right, bottom, top = image.get_extent()
+    n = len(values)
+    assert left + (right - left) * (column + 0.5) / n == pytest.approx(175, abs=1)
+    assert bottom + (top - bottom) * (row + 0.5) / n == pytest.approx(-30, abs=1)
+
+
+def test_directions_all_over_are_on_the_whole_sphere():
+    assert plots.draw(S2, rows_of(S2), key=KEY).axes[0].name == "mollweide"
+
+
+def test_a_world_from_0_to_360_is_cut_there():
+    rows = places((0, 10), (0, 350), (0, 180), (60, 90))
+    ax = plots.draw(S2, rows, units=[PAST, PAST], view="mollweide", key=KEY).axes[0]
+    np.testing.assert_allclose(np.rad2deg(dots_of(ax)[:, 0]), [-170, 170, 0, -90], atol=1e-3)
+    assert {"60°", "180°", "300°"} <= set(texts(ax.figure))
+
+
+def test_one_globe_faces_data_that_fill_a_small_part():
+    written = texts(plots.draw(S2, FIJI, view="globe", key=KEY))
+    assert [text for text in written if text.startswith("above")] == ["above 20° S, 175° E"]
+
+
+def test_pairs_of_a_small_part_are_zoomed():
+    figure = plots.draw(POLAR, FIJI, units=[PAST, PAST], view="pair", key=KEY)
+    assert figure.axes[0].get_xlim() == (-90, 90)
+    density = targets.SphereModes(Sphere(2), (tuple(map(float, FIJI[0])),), 400.0)
+    figure = plots.draw(density, FIJI, units=[PAST, PAST], view="pair", key=KEY)
+    south, north = figure.axes[0].get_xlim()
+    west, east = figure.axes[3].get_xlim()
+    assert -45 < south < -35 < -12 < north < 0
+    assert 155 < west < 167 < 188 < east < 200
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -133,7 +204,7 @@ def test_cubic_poles_do_not_depend_on_the_representative():
     ("group", "cubic"), [("432", True), ("23", True), ("622", False), ("6/mmm", False)]
 )
 def test_only_cubic_crystals_have_cubic_poles(group, cubic):
-    assert plots.rotations.is_cubic(Orientations(group)) == cubic
+    assert plots.rotations.symmetry(Orientations(group)).cubic == cubic
 
 
 def test_sides_of_a_symmetry():

@@ -60,7 +60,9 @@ def test_angles_are_shown_in_the_unit_and_from_its_start():
 
 
 def test_unknown_view_names_the_known_ones():
-    with pytest.raises(ValueError, match=r"no view 'axes'.*Views of it: mollweide, globe, pair"):
+    with pytest.raises(
+        ValueError, match=r"no view 'axes'.*Views of it: mollweide, region, globe, pair"
+    ):
         plots.draw(S2, view="axes", key=KEY)
 
 

@@ -59,7 +59,7 @@ def test_recovers_the_target(name):
 def test_mass_is_one_and_samples_follow_the_density(name):
     """E_q[g/q] = 1 for a normalised g, here the target: a wrong normaliser is seen."""
     density, _ = fitted(name)
-    mass = total_mass(density, 8000, key=jax.random.key(1), near=TARGETS[name])
+    mass = total_mass(density, 20_000, key=jax.random.key(1), near=TARGETS[name])
     assert mass.error < 1.25e-3
     assert abs(mass.value - 1) < 4 * mass.error
     y = samples(density, 8000, key=jax.random.key(2))

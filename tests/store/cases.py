@@ -15,10 +15,10 @@ from foliax.rivals.circular_spline import CircularSplineFlow
 from foliax.rivals.exponential import ExponentialFlow
 from foliax.rivals.kernel import Data
 from foliax.rivals.kernels import Background, KernelDensity, ScaleKernels, Space
-from foliax.rivals.local import Tangents, local_kernels
 from foliax.rivals.manifold_ode import ManifoldODE
 from foliax.rivals.mixtures import DirectionalMixture
 from foliax.rivals.mobius import MobiusFlow
+from foliax.rivals.shapes import Tangents, local_kernels
 from foliax.stacking import Stacked
 from foliax.store.codec import Decoder, Encoder
 

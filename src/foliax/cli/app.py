@@ -9,6 +9,7 @@ from .compare import compare
 from .demo import demo
 from .fit import fit
 from .look import info, plot
+from .report import report
 from .score import sample, score
 
 app = typer.Typer(
@@ -19,5 +20,5 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (fit, score, sample, check, schema, plot, compare, info, demo):
+for command in (fit, score, sample, check, schema, plot, report, compare, info, demo):
     app.command()(command)

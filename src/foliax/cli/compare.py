@@ -11,7 +11,7 @@ from . import options as o
 from .console import NO, Console, guarded
 
 if TYPE_CHECKING:
-    from .contest import Entry
+    from foliax.contest import Entry
 
 HeldOut = Annotated[float, typer.Option(help="Share of the rows that score.", min=0.01, max=0.9)]
 Models = Annotated[
@@ -43,58 +43,58 @@ def compare(
 
     Example: foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
     """
-    import numpy as np
+    import jax
 
-    from foliax.tables import read_table
+    from foliax import contest
+    from foliax.specs import hold_out
 
-    from . import contest, tables
+    from . import tables
 
     console = Console(json_output, quiet)
-    names = (models or f"auto,kernel,flow,mixture,{contest.INDEPENDENT},{contest.UNIFORM}").split(
-        ","
-    )
+    baselines = f"{contest.INDEPENDENT},{contest.UNIFORM}"
+    names = (models or f"auto,kernel,flow,mixture,{baselines}").split(",")
     check_names(names)
-    frame = read_table(data)
-    settled = tables.schema_for(console, frame, schema, yes)
-    table = tables.read(
+    table = tables.read_any(
         console,
         data,
-        settled,
+        schema,
+        yes=yes,
         drop_invalid=drop_invalid,
         project=project,
         weights=weights,
-        frame=frame,
     )
+    key = jax.random.key(seed)
+    train, train_weights, test, _ = hold_out(table.points, table.weights, held_out, key)
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
         entries = contest.contest(
-            settled,
-            table.points,
-            table.weights,
+            table.schema,
+            contest.Split(train, train_weights, test),
             names,
-            held_out=held_out,
             minutes=minutes,
             steps=steps,
-            seed=seed,
+            key=key,
             show=stage.show,
         )
     first = entries[0]
     if first.scores is None:
         raise ValueError(f"{first.name} cannot be fitted: {first.why}")
     listed = [_summary(first, entry) for entry in entries]
-    label = settled.measure().label
+    label = table.schema.measure().label
     found = {"measure": label, "held out": len(first.scores), "models": listed}
     console.result(found, f"Mean held-out log density {label}:\n" + "\n".join(map(_line, listed)))
-    simple = [e for e in entries if e.name in contest.BASELINES and e.scores is not None]
-    leads = [contest.lead(first, entry) for entry in simple if entry is not first]
-    if any(lead.value < -2 * max(lead.error, np.finfo(float).tiny) for lead in leads):
+    if any(_beaten(row) for row in listed if row["model"] in contest.BASELINES):
         raise typer.Exit(NO)
+
+
+def _beaten(row: dict[str, Any]) -> bool:
+    """Whether the first model is worse than this one by 2 standard errors."""
+    return "lead" in row and row["lead"] < 0 and row["lead"] <= -2 * row["standard error"]
 
 
 def check_names(names: Sequence[str]) -> None:
     """Every name is a model or a baseline."""
     from foliax.auto import spec_of
-
-    from .contest import BASELINES
+    from foliax.contest import BASELINES
 
     for name in names:
         if name not in BASELINES:
@@ -102,7 +102,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
-    from . import contest
+    from foliax import contest
 
     if entry.scores is None:
         return {"model": entry.name, "skipped": entry.why}

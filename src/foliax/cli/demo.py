@@ -15,7 +15,7 @@ QUAKES = (
     "mag: rounded(mag, step=0.1); stations: count(stations)"
 )
 Folder = Annotated[
-    Path, typer.Option("--output", "-o", help="A folder for the model and the picture.")
+    Path, typer.Option("--output", "-o", help="A folder for the model and the report.")
 ]
 
 
@@ -24,7 +24,7 @@ def demo(
     output: Folder = Path("foliax-demo"),
     model: o.ModelName = "auto",
     minutes: o.Minutes = 1.0,
-    rows: Annotated[int, typer.Option(help="How many of the 1,000.", min=50, max=1000)] = 1000,
+    rows: Annotated[int, typer.Option(help="How many of the 1,000.", min=200, max=1000)] = 1000,
     seed: o.Seed = 0,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
@@ -34,48 +34,35 @@ def demo(
     The joint density is compared, on held-out rows, with the product of separately fitted columns;
     exit code 1 where it does not win by 3 standard errors.
     """
-    import jax
-
     from foliax.auto import spec_of
-    from foliax.metrics import estimate
-    from foliax.specs import hold_out
+    from foliax.contest import INDEPENDENT
     from foliax.tables import Schema, read_table
 
-    from . import contest, look, models
+    from . import tables
+    from .fit import fit_and_save
+    from .report import summary, write
 
     console = Console(json_output, quiet)
     spec = spec_of(model, minutes=minutes)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
     schema = Schema.parse(QUAKES).settle(frame)
-    key = jax.random.key(seed)
-    train, _, test, _ = hold_out(schema.encode(frame), None, 0.2, key)
     console.say(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")
-    with console.progress("Fitting the joint density") as stage:
-        fitted = contest.fitted(spec, schema, train, key, stage)
-        together = contest.scored(fitted, test, key)
-    console.say(f"Joint density fitted in {fitted.record.seconds:.1f} s.")
-    with console.progress("Fitting the columns one by one"):
-        apart = contest.independent(schema, spec, train, None, test, key)
-    lead = estimate(together - apart)
-    won = lead.value >= 3 * lead.error
     output.mkdir(parents=True, exist_ok=True)
-    path = output / "quakes.foliax"
-    models.save(path, fitted, spec, schema, rows=len(train), model=model, seed=seed, data="quakes")
-    page = look.picture(path, output)
-    found = {
-        "model": str(path),
-        "picture": str(page),
-        "lead": lead.value,
-        "standard error": lead.error,
-        "won": won,
-        "seconds": fitted.record.seconds,
-    }
+    path, page = output / "quakes.foliax", output / "quakes.html"
+    table = tables.Table(frame, schema.encode(frame), None, schema)
+    about = {"model": model, "seed": seed, "data": "earthquakes near Fiji since 1964"}
+    fitted = fit_and_save(console, table, spec, path, 0.2, about)
+    console.say(f"Joint density fitted in {fitted.record.seconds:.1f} s.")
+    found = summary(write(console, path, page, seed))
+    lead, error = found["leads"][INDEPENDENT].values()
+    won = lead >= 3 * error
     verdict = "beats" if won else "does not beat"
     console.result(
-        found,
-        f"On {len(test)} held-out earthquakes the joint density {verdict} independent columns: "
-        f"{lead.value:+.3f} ± {lead.error:.3f} nats each ({lead.value / lead.error:.1f} standard "
-        f"errors).\nModel: {path}\nPicture: {page}",
+        {"model": str(path), "report": str(page), "won": won, "seconds": fitted.record.seconds}
+        | found,
+        f"On {found['held out']} held-out earthquakes the joint density {verdict} independent "
+        f"columns: {lead:+.3f} ± {error:.3f} nats each ({lead / error:.1f} standard errors).\n"
+        f"Model: {path}\nReport: {page}",
     )
     if not won:
         raise typer.Exit(NO)

@@ -1,17 +1,31 @@
-"""`foliax fit`."""
+"""`foliax fit`, and what the demonstration shares with it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
 from .console import Console, guarded
 
+if TYPE_CHECKING:
+    from foliax.specs import AbstractSpec, Fitted
+
+    from .tables import Table
+
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="The model file; by default DATA.foliax.")
+]
+HeldOut = Annotated[
+    float,
+    typer.Option(
+        help="Share of the rows, if there are 200, that is not fitted, so that a report can say "
+        "how good the fit is; 0 to fit all.",
+        min=0,
+        max=0.9,
+    ),
 ]
 
 
@@ -23,6 +37,7 @@ def fit(
     output: Output = None,
     minutes: o.Minutes = 2.0,
     steps: o.Steps = None,
+    held_out: HeldOut = 0.1,
     weights: o.Weights = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
@@ -41,50 +56,73 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
     """
-    import jax
+    from foliax.auto import spec_of
 
-    from foliax.auto import fit_watched, spec_of
-    from foliax.tables import read_table
-
-    from . import models, tables
+    from . import tables
 
     console = Console(json_output, quiet)
     spec = spec_of(model, minutes=minutes, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
-    frame = read_table(data)
-    settled = tables.schema_for(console, frame, schema, yes)
-    table = tables.read(
+    table = tables.read_any(
         console,
         data,
-        settled,
+        schema,
+        yes=yes,
         drop_invalid=drop_invalid,
         project=project,
         weights=weights,
-        frame=frame,
     )
-    with console.progress(f"Fitting {len(table.points)} rows") as stage:
-        fitted = fit_watched(
-            spec,
-            settled.manifold(),
-            table.points,
-            key=jax.random.key(seed),
-            weights=table.weights,
-            on_candidate=stage.candidate,
-            on_block=stage.block,
-        )
-    rows = len(table.points)
-    models.save(output, fitted, spec, settled, rows=rows, model=model, seed=seed, data=str(data))
-    record = fitted.record
+    about = {"model": model, "seed": seed, "data": str(data)}
+    fitted = fit_and_save(console, table, spec, output, held_out, about)
+    record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
         console.say(f"  {event}")
     found = {
         "output": str(output),
         "rows": rows,
-        "schema": settled.text(),
-        "measure": settled.measure().label,
+        "schema": table.schema.text(),
+        "measure": measure,
         "seconds": record.seconds,
         "events": record.events,
     }
-    text = f"Fitted {rows} rows in {record.seconds:.1f} s, {settled.measure().label}: {output}"
-    console.result(found, text)
+    console.result(found, f"Fitted {rows} rows in {record.seconds:.1f} s, {measure}: {output}")
+
+
+def fit_and_save(
+    console: Console,
+    table: Table,
+    spec: AbstractSpec,
+    output: Path,
+    held_out: float,
+    about: dict[str, Any],
+) -> Fitted:
+    """Fit all rows but a held-out share, which goes into the model file for its report."""
+    import jax
+
+    from foliax import models
+    from foliax.auto import fit_watched
+    from foliax.evidence import gather, split
+
+    k1, k2 = jax.random.split(jax.random.key(about["seed"]))
+    train, test = split(len(table.points), held_out, k1)
+    with console.progress(f"Fitting {len(train)} rows") as stage:
+        fitted = fit_watched(
+            spec,
+            table.schema.manifold(),
+            table.points[train],
+            key=k2,
+            weights=None if table.weights is None else table.weights[train],
+            on_candidate=stage.candidate,
+            on_block=stage.block,
+        )
+    models.save(
+        output,
+        fitted.density,
+        spec=spec,
+        schema=table.schema,
+        record=fitted.record,
+        evidence=gather(table.frame, table.weights, table.schema, train, test),
+        **about,
+    )
+    return fitted

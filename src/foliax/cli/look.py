@@ -40,38 +40,22 @@ def plot(
     """
     import jax
 
-    from foliax import plots
+    from foliax import models, plots
 
-    from . import models, tables
+    from . import tables
 
     console = Console(json_output, quiet)
     output = output or model.with_suffix(".png")
     tables.check_output(output, (".png", ".svg", ".pdf"))
-    loaded = models.load(model)
+    loaded, schema = models.load_with_schema(model)
     rows = None
     if data is not None:
-        rows = tables.read(console, data, loaded.schema, drop_invalid=drop_invalid).points
+        rows = tables.read(console, data, schema, drop_invalid=drop_invalid).points
     with console.progress("Drawing"):
-        labels = models.labels(loaded.schema)
-        figure = plots.draw(
-            loaded.density, rows, labels=labels, view=view, key=jax.random.key(seed)
-        )
+        key = jax.random.key(seed)
+        figure = plots.draw(loaded.density, rows, **schema.axes(), view=view, key=key)
         plots.save(figure, output)
     console.result({"output": str(output)}, f"Wrote {output}.")
-
-
-def picture(model: Path, folder: Path) -> Path:
-    """A model's picture in a folder."""
-    import jax
-
-    from foliax import plots
-
-    from . import models
-
-    loaded = models.load(model)
-    labels = models.labels(loaded.schema)
-    figure = plots.draw(loaded.density, labels=labels, key=jax.random.key(0))
-    return plots.save(figure, folder / f"{model.stem}.png")
 
 
 @guarded
@@ -80,16 +64,16 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
 
     Example: foliax info quakes.foliax
     """
-    from . import models
+    from foliax import models
 
-    loaded = models.load(model)
+    loaded, schema = models.load_with_schema(model)
     found: dict[str, Any] = {
-        "schema": loaded.schema.text(),
-        "columns": list(loaded.schema.columns),
+        "schema": schema.text(),
+        "columns": list(schema.columns),
         "manifold": str(loaded.density.manifold),
-        "measure": loaded.schema.measure().label,
+        "measure": schema.measure().label,
         "density": type(loaded.density).__name__,
-        **{name: loaded.extra.get(name) for name in ("model", "rows", "seed", "data")},
+        **loaded.about,
         "versions": loaded.versions,
     }
     if loaded.record is not None:

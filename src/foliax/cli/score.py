@@ -51,15 +51,16 @@ def score(
     import jax
     import numpy as np
 
+    from foliax import models
     from foliax.marginal import evaluate
 
-    from . import models, tables
+    from . import tables
 
     console = Console(json_output, quiet)
     tables.check_output(output, tables.TABLES)
-    loaded = models.load(model)
-    measure = measured(loaded.schema, per)
-    table = tables.read(console, data, loaded.schema, drop_invalid=drop_invalid, project=project)
+    loaded, schema = models.load_with_schema(model)
+    measure = measured(schema, per)
+    table = tables.read(console, data, schema, drop_invalid=drop_invalid, project=project)
     with console.progress(f"Scoring {len(table.points)} rows"):
         found = evaluate(loaded.density, table.points, tol=tol, key=jax.random.key(seed))
     volume = loaded.density.manifold.log_total_volume()
@@ -116,13 +117,14 @@ def sample(
     """
     import jax
 
+    from foliax import models
     from foliax.metrics import samples
 
-    from . import models, tables
+    from . import tables
 
     console = Console(json_output, quiet)
     tables.check_output(output, tables.TABLES)
-    loaded = models.load(model)
+    loaded, schema = models.load_with_schema(model)
     with console.progress(f"Drawing {number} rows"):
         drawn = samples(loaded.density, number, key=jax.random.key(seed))
-    tables.write(console, loaded.schema.decode(drawn), output, {"number": number, "seed": seed})
+    tables.write(console, schema.decode(drawn), output, {"number": number, "seed": seed})

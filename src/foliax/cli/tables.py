@@ -43,6 +43,30 @@ def read(
     return Table(kept, prepared.points, _weights(kept, weights), schema)
 
 
+def read_any(
+    console: Console,
+    data: Path,
+    written: str | None,
+    *,
+    yes: bool,
+    drop_invalid: bool,
+    project: bool,
+    weights: str | None,
+) -> Table:
+    """The rows of a file, by the schema that was written or is proposed."""
+    frame = read_table(data)
+    schema = schema_for(console, frame, written, yes)
+    return read(
+        console,
+        data,
+        schema,
+        drop_invalid=drop_invalid,
+        project=project,
+        weights=weights,
+        frame=frame,
+    )
+
+
 def schema_for(console: Console, frame: pd.DataFrame, written: str | None, yes: bool) -> Schema:
     """The schema that was written, or the proposed one if the user agrees."""
     if written is not None:

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from ..manifolds.conversions import period_from_angles
-
-
-class Turn(NamedTuple):
-    """A unit of what repeats: its symbol, how many make a turn, where the axis begins."""
-
-    symbol: str
-    period: float
-    start: float
-
-
-TURNS = {
-    "degrees": Turn("°", 360.0, -180.0),
-    "radians": Turn("rad", 2 * math.pi, -math.pi),
-    "hours": Turn("h", 24.0, 0.0),
-    "day_of_year": Turn("day of year", 365.25, 1.0),
-    "months": Turn("month", 12.0, 1.0),
-}
+from ..turns import TURNS, Turn
 
 Unit = str | Turn
 
@@ -51,7 +34,7 @@ class Axis:
     @property
     def label(self) -> str:
         """Name and unit, "depth (km)"."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
+        return f"{self.name} ({self.unit})" if self.unit not in ("", self.name) else self.name
 
     def shown(self, values: np.ndarray) -> np.ndarray:
         """Values in the axis' unit; angles come in radians."""
@@ -77,7 +60,9 @@ class Axis:
                 f"{self.name} is an angle: its unit is {', '.join(TURNS)}, or a "
                 f"Turn(symbol, period, start); not '{unit}'."
             )
-        return angle(self.name, turn) if self.wraps else fraction(self.name, turn)
+        if self.wraps:
+            return angle(self.name, turn)
+        return fraction(self.name, turn, of=(self.high or 0.0) / self.turn.period)
 
 
 def angle(name: str, turn: Turn = TURNS["degrees"]) -> Axis:

@@ -12,8 +12,10 @@ from matplotlib.patches import Patch
 from ..manifolds import AbstractManifold, Quotient, SpecialOrthogonal, Sphere, Torus
 from .axes import Axis
 from .images import images
+from .ranges import Range
 from .scene import Scene
 from .style import DATA, DATA_EDGE, MODEL, RULE, SMALL, TINY, legend, plain, tidy
+from .ticks import ticks
 from .views import View
 
 
@@ -111,9 +113,11 @@ def _turn_labels(ax: Any, axis: Axis) -> None:
     if turn.symbol not in ("°", "rad"):
         ax.set_theta_zero_location("N")
         ax.set_theta_direction(-1)
-    ticks = np.arange(12) * np.pi / 6
-    values = np.round(axis.shown(ticks), 1 if turn.period > 10 else 2)
-    ax.set_xticks(ticks, [f"{v:g}" for v in values], fontsize=TINY)
+    places, words = ticks(axis, Range(turn.start, turn.start + turn.period), 12)
+    # The end of a turn is its beginning.
+    once = places < places[0] + turn.period * (1 - 1e-9)
+    angles = places[once] * (2 * np.pi / turn.period) % (2 * np.pi)
+    ax.set_xticks(angles, np.array(words)[once], fontsize=TINY)
     ax.set_title(axis.label, fontsize=SMALL, pad=10)
 
 
@@ -138,9 +142,7 @@ def over_a_turn(scene: Scene) -> None:
     ax.plot(x, np.append(values[:-1][order], values[order[0]]), color=MODEL, lw=1.6)
     ax.axhline(1, color=RULE, lw=0.7, ls="--")
     ax.set_xlim(start * scale, (start + turn) * scale)
-    if axis.turn is not None:
-        ax.set_xticks(axis.turn.start + axis.turn.period * np.arange(9) / 8)
-        ax.xaxis.set_major_formatter(lambda v, _: f"{v:.4g}")
+    ax.set_xticks(*ticks(axis, Range(start * scale, (start + turn) * scale), 9))
     ax.set_ylim(bottom=0)
     ax.set_xlabel(axis.label, fontsize=SMALL)
     ax.set_ylabel("density (× uniform)", fontsize=SMALL)

@@ -29,7 +29,7 @@ def coastlines(source: bool | str | Path) -> tuple[np.ndarray, ...]:
         raise ValueError(f"There is no file of coastlines {source}.") from None
     except ValueError as error:
         raise ValueError(f"{source} is not valid JSON: {error}") from None
-    found = tuple(_cut(np.asarray(line, float)[:, :2]) for line in _lines(content))
+    found = tuple(cut(np.asarray(line, float)[:, :2]) for line in _lines(content))
     if not found:
         raise ValueError(f"{source} has no lines or polygons: is it a GeoJSON of coastlines?")
     return found
@@ -52,7 +52,7 @@ def _lines(part: Any) -> Iterator[list]:
         yield from (ring for rings in places for ring in rings)
 
 
-def _cut(line: np.ndarray) -> np.ndarray:
-    """The line with a gap wherever it passes the date line."""
-    jumps = np.flatnonzero(np.abs(np.diff(line[:, 0])) > 180) + 1
+def cut(line: np.ndarray, half_turn: float = 180.0) -> np.ndarray:
+    """The line with a gap wherever it passes the edge of a map of one turn."""
+    jumps = np.flatnonzero(np.abs(np.diff(line[:, 0])) > half_turn) + 1
     return np.insert(line, jumps, np.nan, axis=0)

@@ -7,25 +7,40 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from ..manifolds.conversions import vectors_from_latlon
+from .axes import Axis
 from .fields import SphereField
 from .projections import Projection
 from .style import MAP, RULE, SMALL, TINY, Scale, dots, outlined, values_for
+from .ticks import written
 
 PIXELS = 400
 
 
 def disk(ax: Axes, projection: Projection, field: SphereField, scale: Scale) -> None:
     """The field on the disk."""
+    blank(ax, 1.16)
+    painted(ax, field.at(projection.backward(places_on(PIXELS))), scale)
+
+
+def blank(ax: Axes, half: float) -> None:
+    """Axes without lines and numbers, up to `half` from the middle."""
     ax.set_aspect("equal")
     ax.set_axis_off()
-    ax.set_xlim(-1.16, 1.16)
-    ax.set_ylim(-1.16, 1.16)
-    side = (np.arange(PIXELS) + 0.5) / PIXELS * 2 - 1
+    ax.set_xlim(-half, half)
+    ax.set_ylim(-half, half)
+
+
+def places_on(pixels: int) -> np.ndarray:
+    """The middles of pixels × pixels cells around the disk; those beyond it, at its rim."""
+    side = (np.arange(pixels) + 0.5) / pixels * 2 - 1
     places = np.stack(np.meshgrid(side, side), axis=-1)
-    inside = (places**2).sum(-1) <= (1 + 2 / PIXELS) ** 2
-    values = values_for(scale, field.at(projection.backward(places)))
+    return places / np.maximum(np.linalg.norm(places, axis=-1, keepdims=True), 1.0)
+
+
+def painted(ax: Axes, logs: np.ndarray, scale: Scale) -> None:
+    """Values at `places_on` the disk, and its rim."""
     image = ax.imshow(
-        np.where(inside, values, np.nan),
+        values_for(scale, logs),
         norm=scale.norm,
         cmap=MAP,
         extent=(-1, 1, -1, 1),
@@ -64,20 +79,46 @@ def graticule(ax: Axes, projection: Projection) -> None:
         line(ax, projection, along, np.full(181, lat, float))
 
 
-def rings(ax: Axes, sign: int, names: tuple[str, str, str] = ("x", "y", "z")) -> None:
-    """Where the polar angle is 30° and 60°, and the names of the frame's axes."""
-    for polar in (30, 60):
+def rings(ax: Axes, inner: str = "30°", outer: str = "60°") -> None:
+    """Where the polar angle is 30° and 60°, and the rim every 30°, as a compass has it."""
+    for polar, word in ((30, inner), (60, outer)):
         radius = np.sqrt(1 - np.cos(np.deg2rad(polar)))
         ax.add_patch(Circle((0, 0), radius, fill=False, ec="white", lw=0.4, alpha=0.6))
-        outlined(ax, float(radius * np.cos(1.9)), float(radius * np.sin(1.9)), f"{polar}°")
+        outlined(ax, float(radius * np.cos(1.9)), float(radius * np.sin(1.9)), word)
     ax.plot(0, 0, "+", color="white", ms=6, mew=0.8, zorder=4)
-    x, y, z = names
-    rim = [(1.03, 0, x, "left", "center"), (0, 1.03, y, "center", "bottom")]
-    for across, up, name, ha, va in rim:
-        ax.text(across, up, name, ha=ha, va=va, size=SMALL)
-    # Short lines outside the rim, as a compass has them, every 30°.
     for turn in np.deg2rad(np.arange(0, 360, 30)):
         ends = np.array([[1.0, 1.025]]).T * [np.cos(turn), np.sin(turn)]
         ax.plot(*ends.T, color=RULE, lw=0.6)
-    where = f"{z} > 0, upper half" if sign > 0 else f"{z} < 0, lower half"
-    ax.text(0, -1.05, where, ha="center", va="top", size=TINY, color=RULE)
+
+
+def frame_names(ax: Axes, sign: int) -> None:
+    """The axes of space at the rim, and which half it is."""
+    ax.text(1.04, 0, "x", ha="left", va="center", size=SMALL)
+    ax.text(0, 1.03, "y", ha="center", va="bottom", size=SMALL)
+    below(ax, f"z {'<>'[sign > 0]} 0, {half_name(sign)} half")
+
+
+def azimuths(ax: Axes, sign: int, lat: Axis, lon: Axis) -> None:
+    """Longitudes at the rim every 30°, in the user's words."""
+    rings(ax, degrees(lat, 60.0 * sign), degrees(lat, 30.0 * sign))
+    for azimuth in np.arange(-180.0, 180.0, 30.0):
+        turn = np.deg2rad(azimuth)
+        place = 1.09 * float(np.cos(turn)), 1.09 * float(np.sin(turn))
+        ax.text(*place, degrees(lon, float(azimuth)), size=TINY, ha="center", va="center")
+    below(ax, f"{half_name(sign)} half; rings: {lat.name}; rim: {lon.name}", 1.17)
+
+
+def half_name(sign: int) -> str:
+    """Upper or lower."""
+    return "upper" if sign > 0 else "lower"
+
+
+def below(ax: Axes, words: str, down: float = 1.05) -> None:
+    """A note under the disk."""
+    ax.text(0, -down, words, ha="center", va="top", size=TINY, color=RULE)
+
+
+def degrees(axis: Axis, value: float) -> str:
+    """Degrees in the axis' unit, within the user's turn."""
+    period = 360.0 if axis.turn is None else axis.turn.period
+    return written(axis, value / 360 * period) + ("°" if axis.unit == "°" else "")

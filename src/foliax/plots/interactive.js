@@ -14,7 +14,10 @@ function foliaxView(figure) {
   const grid = view.grid && { ...view.grid, levels: bytes(view.grid.levels) };
   const cloud = view.cloud && shares(view.cloud);
   const shades = view.levels && bytes(view.levels);
-  const state = { lat: 20, lon: 0, x: 0, y: 0, busy: false };
+  const [lat, lon] = view.facing || [20, 30];
+  const state = { lat, lon, zoom: view.zoom || 1, x: 0, y: 0, busy: false };
+  // The globe's radius as a share of the canvas.
+  const radius = () => 0.49 * state.zoom;
   let side = 0;
 
   // 256 colours from the palette's few, as 0xAABBGGRR.
@@ -94,22 +97,27 @@ function foliaxView(figure) {
       const [x, y, z] = turned(
         m, Math.cos(lat) * Math.cos(lon), Math.cos(lat) * Math.sin(lon), Math.sin(lat));
       const seen = place !== null && z > 0;
-      if (seen) context[on ? "lineTo" : "moveTo"]((0.5 + 0.49 * x) * side, (0.5 - 0.49 * y) * side);
+      if (seen)
+        context[on ? "lineTo" : "moveTo"]((0.5 + radius() * x) * side, (0.5 - radius() * y) * side);
       on = seen;
     }
     context.stroke();
   }
+  const graticuleStep = () => [30, 10, 5].find((degrees) => degrees * state.zoom <= 30) || 5;
   function graticule(m, colour) {
     const along = (n, f) => Array.from({ length: n + 1 }, (_, i) => f(i / n));
-    for (let lon = -180; lon < 180; lon += 30) path(m, along(60, (t) => [lon, 180 * t - 90]), colour);
-    for (let lat = -60; lat < 90; lat += 30) path(m, along(90, (t) => [360 * t, lat]), colour);
+    const step = graticuleStep();
+    for (let lon = -180; lon < 180; lon += step)
+      path(m, along(90, (t) => [lon, 180 * t - 90]), colour);
+    for (let lat = step - 90; lat < 90; lat += step)
+      path(m, along(180, (t) => [360 * t, lat]), colour);
   }
 
   const draw = {
     globe() {
       const m = basis();
       raster((i, j) => {
-        const x = (i - 0.5) / 0.49, y = (0.5 - j) / 0.49;
+        const x = (i - 0.5) / radius(), y = (0.5 - j) / radius();
         return x * x + y * y > 1 ? 0 : palette[Math.round(onGlobe(...under(m, x, y)))];
       });
       context.lineWidth = side / 900;
@@ -117,8 +125,10 @@ function foliaxView(figure) {
       for (const line of view.coasts) path(m, line, "rgba(255,255,255,0.9)");
       for (let k = 0; k < points.length; k += 3) {
         const [x, y, z] = turned(m, points[k], points[k + 1], points[k + 2]);
-        if (z > 0) dot((0.5 + 0.49 * x) * side, (0.5 - 0.49 * y) * side, dotSize(), "#fff", "#000");
+        const [across, down] = [0.5 + radius() * x, 0.5 - radius() * y];
+        if (z > 0) dot(across * side, down * side, dotSize(), "#fff", "#000");
       }
+      edges(m);
     },
     torus() {
       raster((i, j) => palette[Math.round(level(
@@ -164,7 +174,7 @@ function foliaxView(figure) {
     context.fillText(text, x, y);
   }
   const value = (axis, share) => axis.start + axis.period * (((share % 1) + 1) % 1);
-  const round = (v) => String(+v.toPrecision(3));
+  const round = (v) => String(+v.toPrecision(3)).replace("-", "−");
   function ticks() {
     for (let k = 0; k < 6; k++) {
       const x = (k / 6 - state.x + 2) % 1, y = (k / 6 - state.y + 2) % 1;
@@ -172,6 +182,30 @@ function foliaxView(figure) {
       if (x > 0.08 && x < 0.95) words(across, x * side, 0.975 * side);
       if (y > 0.08 && y < 0.95) words(up, 0.045 * side, (1 - y) * side);
     }
+  }
+
+  // Latitudes at the left and longitudes at the bottom, where lines of a close globe reach them.
+  function edges(m) {
+    if (state.zoom < 1.4) return;
+    const step = graticuleStep(), n = 200;
+    for (const k of [0, 1]) {
+      let last = null;
+      for (let i = 0.06 * n; i <= 0.94 * n; i++) {
+        const [x, y] = k ? [i / n, 0.97] : [0.05, i / n];
+        const [across, up] = [(x - 0.5) / radius(), (0.5 - y) / radius()];
+        const at = across ** 2 + up ** 2 < 0.95 ? under(m, across, up)[k] : null;
+        const line = at !== null && last !== null && Math.abs(at - last) < step
+          ? step * Math.round(at / step) : NaN;
+        if ((at - line) * (last - line) <= 0 && at !== last) words(degrees(k, line), x * side, y * side);
+        last = at;
+      }
+    }
+  }
+  // Degrees of latitude (0) or longitude (1) in the unit of the axis, within its turn.
+  function degrees(k, at) {
+    const axis = view.axes[k], share = at / 360;
+    const shown = k ? value(axis, share - axis.start / axis.period) : axis.period * share;
+    return round(Math.round(1e4 * shown) / 1e4) + unit(axis);
   }
 
   // The density at a level, in words.
@@ -189,11 +223,11 @@ function foliaxView(figure) {
         `${axis.name} ${round(value(axis, k ? b : a))}${unit(axis)}`);
       return `${names.join(", ")}: ${amount(at)} uniform`;
     }
-    const across = (x - 0.5) / 0.49, up = (0.5 - y) / 0.49;
+    const across = (x - 0.5) / radius(), up = (0.5 - y) / radius();
     if (view.kind !== "globe" || across ** 2 + up ** 2 > 1) return "";
     const [lat, lon] = under(basis(), across, up);
-    return `${view.axes[0].name} ${lat.toFixed(0)}°, ${view.axes[1].name} ${lon.toFixed(0)}°: ` +
-      `${amount(onGlobe(lat, lon))} uniform`;
+    const names = view.axes.map((axis, k) => `${axis.name} ${degrees(k, [lat, lon][k])}`);
+    return `${names.join(", ")}: ${amount(onGlobe(lat, lon))} uniform`;
   }
 
   function describe() {
@@ -210,7 +244,7 @@ function foliaxView(figure) {
     const bar = line("");
     bar.style.cssText = "height:0.7em;margin:0.4em 15%;background:linear-gradient(90deg," +
       view.palette.join(",") + ")";
-    line(`${amount(0)} – ${amount(255)} ${view.density}${view.scale.log ? ", by ratios" : ""}`);
+    line(`${amount(0)} ← ${view.density}${view.scale.log ? ", by ratios" : ""} → ${amount(255)}`);
     if (view.data) line(`○ ${view.data}`);
     return line("\u00a0");
   }
@@ -236,8 +270,8 @@ function foliaxView(figure) {
       state.x = (state.x - dx + 1) % 1;
       state.y = (state.y - dy + 1) % 1;
     } else {
-      state.lon = ((state.lon - 120 * dx + 540) % 360) - 180;
-      state.lat = Math.min(90, Math.max(-90, state.lat - 120 * dy));
+      state.lon = ((state.lon - (120 / state.zoom) * dx + 540) % 360) - 180;
+      state.lat = Math.min(90, Math.max(-90, state.lat - (120 / state.zoom) * dy));
     }
     soon();
   }
@@ -261,11 +295,29 @@ function foliaxView(figure) {
     canvas.addEventListener(end, () => { last = null; state.busy = false; soon(); });
   canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-    const step = steps[event.key];
-    if (!step) return;
+    const step = steps[event.key], closer = { "+": 1.5, "-": 1 / 1.5 }[event.key];
+    if (!step && !(closer && view.kind === "globe")) return;
     event.preventDefault();
-    move(0.05 * step[0], 0.05 * step[1]);
+    if (step) move(0.05 * step[0], 0.05 * step[1]);
+    else zoom(closer);
   });
+  function zoom(times) {
+    state.zoom = Math.min(12, Math.max(1, state.zoom * times));
+    soon();
+  }
+  function button(text, name, times) {
+    const part = document.createElement("button");
+    part.type = "button";
+    part.textContent = text;
+    part.setAttribute("aria-label", name);
+    part.style.cssText = "width:2em;height:2em;margin:0.2em";
+    part.addEventListener("click", () => zoom(times));
+    caption.appendChild(part);
+  }
+  if (view.kind === "globe") {
+    button("+", "closer", 1.5);
+    button("−", "farther", 1 / 1.5);
+  }
   new ResizeObserver(soon).observe(canvas);
   render();
 }

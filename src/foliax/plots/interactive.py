@@ -22,13 +22,14 @@ from .coasts import coastlines
 from .fields import SphereField
 from .frames import Labels, Units, described
 from .images import images
-from .scene import Scene, grid_side
+from .region import Cap, cap_of, directions_of
+from .scene import LABEL, Scene, grid_side
+from .sphere import facing
 from .style import MAP, Scale, colour_scale, values_for
 from .torus import torus_grid
 
 MOST_POINTS = 2_000
 CLOUD = 3_000
-LABEL = "density (× uniform)"
 
 
 def interactive(
@@ -47,7 +48,8 @@ def interactive(
     to the other along `palette`. `grid`: `rows` × `columns` of levels, one byte each, south to
     north and west to east (second angle, first angle). `cloud`: samples in the ball with a level
     each. `points`: the data, as shares of 32767: unit vectors, shares of a turn, rotation vectors
-    over π. All arrays are base64, little-endian.
+    over π. `facing`: latitude and longitude in degrees above which the viewer of a globe begins,
+    `zoom`: how close. All arrays are base64, little-endian.
     """
     rows = None if rows is None else as_points(density.manifold, rows)
     frame, axes = described(density.manifold, labels, units)
@@ -78,12 +80,25 @@ def contents(manifold: AbstractManifold, scene: Scene) -> dict[str, Any]:
 def _(manifold: Sphere, scene: Scene) -> dict[str, Any]:
     if manifold.d != 2:
         return contents.dispatch(AbstractManifold)(manifold, scene)
-    field = SphereField.of(scene.log_multiples, scene.grid_size(most=16_200))
+    cap = cap_of(directions_of(scene))
+    most = 64_800 if cap.small else 16_200
+    field = SphereField.of(scene.log_multiples, scene.grid_size(most=most))
     scale = colour_scale(field.logs, field.weights)
-    points = images(scene.manifold, scene.shown(MOST_POINTS))
-    return {"kind": "globe", "grid": _grid(field.logs, scale), "points": packed(points)} | {
-        "scale": _scale(scale)
+    return {
+        "kind": "globe",
+        "grid": _grid(field.logs, scale),
+        "points": packed(images(scene.manifold, scene.shown(MOST_POINTS))),
+        "scale": _scale(scale),
+        "facing": facing(scene),
+        "zoom": _zoom(cap),
     }
+
+
+def _zoom(cap: Cap) -> float:
+    """How close a globe is seen, so that a small cap fills most of the picture."""
+    if not cap.small:
+        return 1.0
+    return float(np.clip(0.8 / np.sin(np.deg2rad(max(cap.radius, 1.0))), 1, 6))
 
 
 @contents.register

@@ -67,8 +67,8 @@ def bins_for(values: np.ndarray, span: Range) -> int:
 
 
 def _span(scene: Scene, axis: Axis) -> Range:
-    return inner_range(axis, scene.samples(4000)[:, 0], None if scene.rows is None else
-                       scene.rows[:, 0])  # fmt: skip
+    data = None if scene.rows is None else scene.rows[:, 0]
+    return inner_range(axis, scene.samples(4000)[:, 0], data)
 
 
 class Cells(NamedTuple):

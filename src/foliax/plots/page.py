@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 WORDS = {
-    "globe": "A globe coloured by the density. Drag or use the arrow keys to turn it.",
+    "globe": "A globe coloured by the density. Drag it or use the arrow keys, + and -.",
     "torus": "A map of two angles coloured by the density. Drag or use the arrow keys to move it.",
     "ball": "Rotations as points of a ball, axis times angle. Drag or use the arrow keys to turn.",
 }

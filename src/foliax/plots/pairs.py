@@ -18,11 +18,12 @@ from .axes import Axis
 from .ranges import Range, inner_range
 from .scene import Scene
 from .style import DATA, DATA_EDGE, MAP, MODEL, TINY, Scale, colour_bar, dot_handle, dots, legend
+from .ticks import ticks
 
 MOST_AXES = 7
 DOTS = 400
 """In each panel: the panels above the diagonal show all the data."""
-SCALE = Scale(PowerNorm(0.5, 0.0, 1.0), "neither")
+SCALE = Scale(PowerNorm(1 / 3, 0.0, 1.0), "neither")
 
 
 class Column(NamedTuple):
@@ -80,7 +81,8 @@ def _columns(scene: Scene) -> list[Column]:
 def _column(axis: Axis, samples: np.ndarray, data: np.ndarray | None, few: np.ndarray) -> Column:
     span = inner_range(axis, samples, data)
     if axis.step is None:
-        return Column(axis, span, span.spaced(41), samples, data, few)
+        placed = None if data is None else span.placed(data)
+        return Column(axis, span, span.spaced(41), span.placed(samples), placed, span.placed(few))
     low = np.round((span.low - axis.offset) / axis.step)
     high = np.round((span.high - axis.offset) / axis.step)
     each = max(1.0, np.ceil((high - low + 1) / 40))
@@ -141,13 +143,12 @@ def _finish(
 
 
 def _ticks(axis: Any, column: Column) -> None:
-    turn = column.axis.turn
-    if turn is not None:
-        axis.set_ticks(np.linspace(column.span.low, column.span.high, 5)[1::2 if turn.period < 10
-                       else 1][:3])  # fmt: skip
-        axis.set_major_formatter(lambda v, _: f"{v:.3g}")
-    elif not column.span.logarithmic:
-        axis.get_major_locator().set_params(nbins=3)
+    if column.span.logarithmic:
+        return
+    places, words = ticks(column.axis, column.span, 4)
+    # At the edge they would meet those of the next panel.
+    inner = np.abs(places - column.span.low - column.span.length / 2) < 0.42 * column.span.length
+    axis.set_ticks(places[inner], np.array(words)[inner])
 
 
 def _handles(scene: Scene, k: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Halves of the sphere on a disk of radius 1: the orthographic and the equal-area projection."""
+"""Parts of the sphere on a disk of radius 1: the orthographic and the equal-area projection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Projection(NamedTuple):
-    """A map of half a sphere onto the unit disk."""
+    """A map of half a sphere, or a cap, onto the unit disk."""
 
     forward: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     """Unit vectors (n, 3) -> (places on the disk (n, 2), whether they are on this half)."""
@@ -19,10 +19,7 @@ class Projection(NamedTuple):
 
 def globe(lat: float, lon: float) -> Projection:
     """The Earth from far above (lat, lon) in degrees: north is up, east to the right."""
-    a, b = np.deg2rad([lat, lon])
-    east = np.array([-np.sin(b), np.cos(b), 0.0])
-    north = np.array([-np.sin(a) * np.cos(b), -np.sin(a) * np.sin(b), np.cos(a)])
-    basis = np.stack([east, north, np.cross(east, north)])
+    basis = _basis(lat, lon)
 
     def forward(directions):
         turned = directions @ basis.T
@@ -31,6 +28,33 @@ def globe(lat: float, lon: float) -> Projection:
     def backward(places):
         height = np.sqrt(np.maximum(1 - (places**2).sum(-1, keepdims=True), 0))
         return np.concatenate([places, height], axis=-1) @ basis
+
+    return Projection(forward, backward)
+
+
+def _basis(lat: float, lon: float) -> np.ndarray:
+    """East, north and up at a place, as rows."""
+    a, b = np.deg2rad([lat, lon])
+    east = np.array([-np.sin(b), np.cos(b), 0.0])
+    north = np.array([-np.sin(a) * np.cos(b), -np.sin(a) * np.sin(b), np.cos(a)])
+    return np.stack([east, north, np.cross(east, north)])
+
+
+def cap(lat: float, lon: float, radius: float) -> Projection:
+    """Lambert's equal-area projection of all within `radius` degrees of (lat, lon)."""
+    basis, rim = _basis(lat, lon), 2 * np.sin(np.deg2rad(radius) / 2)
+
+    def forward(directions):
+        turned = directions @ basis.T
+        stretch = np.sqrt(2 / np.maximum(1 + turned[:, 2:], 1e-9)) / rim
+        places = turned[:, :2] * stretch
+        return places, (places**2).sum(-1) <= 1
+
+    def backward(places):
+        flat = places * rim
+        squares = (flat**2).sum(-1, keepdims=True)
+        height = 1 - squares / 2
+        return np.concatenate([flat * np.sqrt(1 - squares / 4), height], axis=-1) @ basis
 
     return Projection(forward, backward)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..manifolds import Quotient, SpecialOrthogonal
+from ..manifolds import AbstractManifold, Quotient, SpecialOrthogonal
 from ..manifolds.conversions import (
     latlon_from_vectors,
     rotations_from_vectors,
@@ -15,12 +16,12 @@ from ..manifolds.conversions import (
 )
 from . import projections
 from .circle import circle_views
-from .disks import disk, rings, scatter
+from .disks import disk, frame_names, rings, scatter
 from .fields import SphereField, smoothed
 from .images import images, quotient_views
 from .pairs import pair_plot
-from .scene import Scene
-from .sphere import LABEL, data_handles, mollweide_map
+from .scene import LABEL, Scene, data_handles
+from .sphere import mollweide_map
 from .style import SMALL, TINY, colour_bar, colour_scale, dots, legend, outlined
 from .views import View, views
 
@@ -58,15 +59,19 @@ def sections(scene: Scene) -> None:
     scene.size(8.4, 4.5)
     axes: Any = scene.figure.subplots(2, 3, subplot_kw={"projection": "mollweide"})
     dots_of = _by_section(scene, angles)
+    width = round(float(np.rad2deg(angles[0])), 1)
     for ax, field, angle, vectors in zip(axes.flat, fields, angles, dots_of, strict=True):
-        mollweide_map(ax, field, scale, ticks=False)
+        mollweide_map(ax, field, scale)
+        ax.set_longitude_grid(90)
+        ax.set_xticklabels([])
+        ax.set_yticklabels([])
         for name, east, north in (("x", 0, 0), ("y", 90, 0), ("z", 0, 80)):
             outlined(ax, float(np.deg2rad(east)), float(np.deg2rad(north)), name, size=8)
         lat, lon = latlon_from_vectors(vectors, degrees=False)
         ax.scatter(lon, lat, **dots(4 * sum(map(len, dots_of))), zorder=3)
         ax.set_title(f"rotation by {round(np.rad2deg(angle), 1):g}°", fontsize=SMALL, pad=4)
-        ax.set_xlabel(f"{len(vectors):,} within ±{round(_half_width(angles), 1):g}°" if len(vectors)
-                      else "", fontsize=TINY)  # fmt: skip
+        if len(vectors):
+            ax.set_xlabel(f"{len(vectors):,} within ±{width:g}°", fontsize=TINY)
     colour_bar(scene.figure, axes, scale, LABEL)
     legend(scene.figure, data_handles(scene, len(scene.shown())))
 
@@ -79,10 +84,6 @@ def section_angles(scene: Scene) -> np.ndarray:
     largest = np.rad2deg(np.arccos(np.clip((traces.min() - 1) / 2, -1, 1)))
     step = np.ceil(largest / SECTIONS / 5) * 5
     return np.deg2rad(step * (np.arange(SECTIONS) + 0.5))
-
-
-def _half_width(angles: np.ndarray) -> float:
-    return float(np.rad2deg(angles[0]))
 
 
 def _at_angle(scene: Scene, angle: float):
@@ -127,8 +128,9 @@ def poles(scene: Scene) -> None:
     A crystal's directions are axes, and their upper ends are shown; a body's are directions, and
     both halves are. The densities are those of the model's samples, smoothed.
     """
-    side, order = _symmetry(scene.manifold)
-    named = BODY if order == 1 else CUBIC if is_cubic(scene.manifold) else CRYSTAL
+    found = symmetry(scene.manifold)
+    side, order = found.side, len(found.group)
+    named = BODY if order == 1 else CUBIC if found.cubic else CRYSTAL
     halves = (1, -1) if order == 1 else (1,)
     drawn = scene.samples(8_000)
     fields = [smoothed(turned(scene, drawn, p, side, most=16_000), 2450) for p in named]
@@ -141,25 +143,36 @@ def poles(scene: Scene) -> None:
         for ax, sign in zip(column, halves, strict=True):
             half = projections.hemisphere(sign)
             disk(ax, half, field, scale)
-            rings(ax, sign)
+            rings(ax)
+            frame_names(ax, sign)
             scatter(ax, half, spots, of=3 * len(spots))
         column[0].set_title(pole.name, fontsize=10, y=1.0)
     colour_bar(scene.figure, axes, scale, "pole density (× uniform)")
     legend(scene.figure, data_handles(scene, len(shown)))
 
 
-def _symmetry(manifold: Any) -> tuple[str, int]:
-    """The side on which a symmetry acts, and its order."""
-    if isinstance(manifold, Quotient):
-        return manifold.side, len(manifold.group)
-    return "right", 1
+class Symmetry(NamedTuple):
+    """A group's matrices and the side on which they act."""
+
+    side: str
+    group: tuple
+
+    @property
+    def cubic(self) -> bool:
+        """Whether x → y → z → x belongs to it; the order does not tell: 23 and 622 have 12."""
+        cycle = np.roll(np.eye(3), 1, axis=0)
+        return any(np.allclose(np.array(g), cycle, atol=1e-6) for g in self.group)
 
 
-def is_cubic(manifold: Any) -> bool:
-    """Whether x → y → z → x is a symmetry; the order does not tell: 23 and 622 both have 12."""
-    cycle = np.roll(np.eye(3), 1, axis=0)
-    group = manifold.group if isinstance(manifold, Quotient) else ()
-    return any(np.allclose(np.array(g), cycle, atol=1e-6) for g in group)
+@functools.singledispatch
+def symmetry(manifold: AbstractManifold) -> Symmetry:
+    """What the points of a manifold are taken modulo: nothing, but in a quotient."""
+    return Symmetry("right", (np.eye(3),))
+
+
+@symmetry.register
+def _(manifold: Quotient) -> Symmetry:
+    return Symmetry(manifold.side, tuple(manifold.group))
 
 
 def turned(scene: Scene, rows: np.ndarray, pole: Pole, side: str, *, most: int) -> np.ndarray:
@@ -172,7 +185,7 @@ def turned(scene: Scene, rows: np.ndarray, pole: Pole, side: str, *, most: int) 
     if side == "left":
         matrices = matrices.transpose(0, 2, 1)
     found = matrices @ direction
-    if _symmetry(scene.manifold)[1] > 1:
+    if len(symmetry(scene.manifold).group) > 1:
         found = np.concatenate([found, -found])
     if len(found) <= most:
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,9 +16,11 @@ from ..density import AbstractDensity
 from ..manifolds.base import AbstractManifold
 from .axes import Axis
 from .frames import Frame
+from .style import dot_handle
 
 Rows = Float[np.ndarray, "rows size"]
 
+LABEL = "density (× uniform)"
 EVALUATIONS = 4_000_000
 """Of a flow or the like, that a picture may take: some seconds."""
 MOST_POINTS = 5_000
@@ -92,3 +95,11 @@ class Scene:
 def grid_side(n: int) -> int:
     """The side of a square grid of at most n points."""
     return math.isqrt(n)
+
+
+def data_handles(scene: Scene, shown: int, beyond: int = 0) -> list[Any]:
+    """The legend's entry for dots, where there are data; `beyond`: how many are off the map."""
+    if scene.rows is None:
+        return []
+    note = f", {beyond:,} beyond the map" if beyond else ""
+    return [dot_handle(scene.data_label(shown) + note)]

@@ -12,9 +12,10 @@ from ..manifolds import Torus
 from .axes import Axis
 from .circle import circle_views
 from .pairs import pair_plot
-from .scene import Scene, grid_side
-from .sphere import LABEL, data_handles
+from .ranges import Range
+from .scene import LABEL, Scene, data_handles, grid_side
 from .style import MAP, SMALL, TINY, colour_bar, colour_scale, dots, legend, values_for
+from .ticks import ticks
 from .views import View, views
 
 SHARES = (0.5, 0.9)
@@ -95,6 +96,4 @@ def _ticks(ax: Axes, first: Axis, second: Axis) -> None:
     ax.set_ylabel(second.label, fontsize=SMALL)
     ax.tick_params(labelsize=TINY)
     for axis, setter in ((first, ax.set_xticks), (second, ax.set_yticks)):
-        low, high = _range(axis)
-        ticks = np.linspace(low, high, 7)
-        setter(ticks, [f"{v:.3g}" for v in ticks])
+        setter(*ticks(axis, Range(*_range(axis)), 8))

@@ -14,18 +14,24 @@ View = Callable[[Scene], None]
 
 @functools.singledispatch
 def views(manifold: AbstractManifold) -> dict[str, View]:
-    """The views of a manifold by name, the one drawn by default first."""
+    """The views of a manifold by name."""
     return {"pair": pair_plot}
 
 
-def choose(manifold: AbstractManifold, name: str | None) -> View:
+@functools.singledispatch
+def usual(manifold: AbstractManifold, scene: Scene) -> View:
+    """The view that is drawn where none is named: the first, but where the data decide."""
+    return next(iter(views(manifold).values()))
+
+
+def choose(scene: Scene, name: str | None) -> View:
     """A view by its name."""
-    known = views(manifold)
     if name is None:
-        return next(iter(known.values()))
+        return usual(scene.manifold, scene)
+    known = views(scene.manifold)
     if name not in known:
         raise ValueError(
-            f"There is no view '{name}' of a density on {manifold}. Views of it: "
+            f"There is no view '{name}' of a density on {scene.manifold}. Views of it: "
             f"{', '.join(known)}."
         )
     return known[name]

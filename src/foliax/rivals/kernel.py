@@ -64,16 +64,13 @@ class ScaleMixtureKernel(AbstractSpec):
             space, centres.rows, centres.weights, centres.groups, self.kappas(), relative
         )
         scores = leave_one_out(kernels, held)
-        density, best = mixed(where, (kernels,), scores, held.weights)
-        record = Record(density_size(density), stopped="weights converged")
-        record.best_validation = -best
-        record.seconds = time.monotonic() - began
+        found = fitted(*mixed(where, (kernels,), scores, held.weights), began)
         if len(centres.rows) < len(data.rows):
-            record.events.append(
+            found.record.events.append(
                 f"{len(centres.rows)} of {len(data.rows)} distinct rows carry kernels; the "
                 "others weigh them."
             )
-        return Fitted(density, record)
+        return found
 
     def kappas(self) -> np.ndarray:
         """The concentrations, each twice the one before."""
@@ -234,7 +231,10 @@ def pruned(
     return tuple(kept), tuple(jnp.asarray(np.log(own / total)) for own in logs)
 
 
-def density_size(density: KernelDensity) -> int:
-    """How many numbers the density stores: its rows count as parameters."""
+def fitted(density: KernelDensity, best: float, began: float) -> Fitted[KernelDensity]:
+    """The density with its record; rows that it stores count as parameters."""
     stored = jax.tree.leaves(eqx.filter(density.parts, eqx.is_inexact_array))
-    return sum(a.size for a in stored) + sum(len(w) for w in density.log_weights) - 1
+    size = sum(a.size for a in stored) + sum(len(w) for w in density.log_weights) - 1
+    record = Record(size, stopped="weights converged")
+    record.best_validation, record.seconds = -best, time.monotonic() - began
+    return Fitted(density, record)

@@ -4,6 +4,6 @@
 """
 
 from .container import ModelFileError
-from .model import Saved, load, save
+from .model import Saved, dumps, load, loads, save
 
-__all__ = ["ModelFileError", "Saved", "load", "save"]
+__all__ = ["ModelFileError", "Saved", "dumps", "load", "loads", "save"]

@@ -46,6 +46,19 @@ def save(
 
     A manifold of the user's own is not stored, only described: `load` must be given it again.
     """
+    data = dumps(density, spec=spec, record=record, extra=extra)
+    with replacing(Path(path)) as file:
+        file.write(data)
+
+
+def dumps(
+    density: AbstractDensity,
+    *,
+    spec: AbstractSpec | None = None,
+    record: Record | None = None,
+    extra: Any = None,
+) -> bytes:
+    """What `save` writes."""
     encoder = Encoder()
     document = {
         "versions": _versions(),
@@ -54,9 +67,7 @@ def save(
         "record": encoder.encode(record, "record"),
         "extra": _checked(extra),
     }
-    data = pack(document, encoder.tensors)
-    with replacing(Path(path)) as file:
-        file.write(data)
+    return pack(document, encoder.tensors)
 
 
 def load(path: str | os.PathLike[str], *, manifold: Own | None = None) -> Saved:
@@ -66,14 +77,22 @@ def load(path: str | os.PathLike[str], *, manifold: Own | None = None) -> Saved:
     """
     data = Path(path).read_bytes()
     try:
-        document, tensors = unpack(data)
-        return _saved(document, Decoder(tensors, manifold))
+        return loads(data, manifold=manifold)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+
+
+def loads(data: bytes, *, manifold: Own | None = None) -> Saved:
+    """What `dumps` gave."""
+    try:
+        document, tensors = unpack(data)
+        return _saved(document, Decoder(tensors, manifold))
+    except ModelFileError:
+        raise
     except Exception as error:
         # Whole, by its checksum, yet not what `save` writes: some class refused its fields.
         raise ModelFileError(
-            f"{os.fspath(path)}: its content does not fit foliax {foliax.__version__} "
+            f"its content does not fit foliax {foliax.__version__} "
             f"({type(error).__name__}: {str(error)[:500]}). Was it written by another program?"
         ) from error
 

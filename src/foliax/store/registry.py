@@ -42,6 +42,7 @@ from ..rivals import (
     manifold_ode,
     mixtures,
     mobius,
+    shapes,
     tangents,
 )
 from ..rivals.flow import PushForward
@@ -144,8 +145,8 @@ MODULES: dict[str, tuple[type, ...]] = {
         leaves.SphereLeaf,
         leaves.TorusLeaf,
         local.LocalKernel,
-        local.LocalKernels,
-        local.Tangents,
+        shapes.LocalKernels,
+        shapes.Tangents,
         manifold_ode.GridFlow,
         manifold_ode.ManifoldODE,
         manifold_ode.TangentFlow,

@@ -8,13 +8,14 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from ..manifolds import AbstractManifold, Product
+from ..turns import Turn
 from .clean import Prepared, prepare
 from .columns import numbers
 from .errors import TableError
@@ -24,6 +25,13 @@ from .kinds.base import UNIFORM, times_uniform
 from .written import factor_of_table, factors_of_text
 
 VERSION = 1
+
+
+class Axes(TypedDict):
+    """For each factor its axes' labels and units, as `plots.draw` takes them."""
+
+    labels: list[list[str]]
+    units: list[list[str | Turn]]
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,14 @@ class Schema:
         others = [m.label for m in each if m.label != UNIFORM]
         labels = others if len(others) == len(each) else [UNIFORM, *others]
         return Measure(" · ".join(labels), sum(m.log_unit for m in each))
+
+    def axes(self) -> Axes:
+        """The user's names and units for a picture: `plots.draw(density, rows, **axes(), …)`."""
+        each = [factor.kind.axes(factor.name, factor.columns) for factor in self.factors]
+        return {
+            "labels": [[axis.label for axis in axes] for axes in each],
+            "units": [[axis.unit for axis in axes] for axes in each],
+        }
 
     def settle(self, frame: pd.DataFrame) -> Schema:
         """The schema with the conventions that the data show, where it does not state them.

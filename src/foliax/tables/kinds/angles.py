@@ -17,14 +17,17 @@ from ...manifolds.conversions import (
     period_from_angles,
     vectors_from_latlon,
 )
+from ...turns import TURNS, Turn
 from .base import (
     Check,
     Kind,
     Measure,
     Points,
+    Shown,
     Suspicion,
     Values,
     flag,
+    measured,
     number,
     one_of,
     option,
@@ -138,6 +141,10 @@ class CircleKind(Kind):
         one = UNITS[self.unit].one if self.unit else f"unit of {columns[0]}"
         return Measure(power(one, 1), math.log(2 * math.pi / self._turn()[0]))
 
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        symbol = TURNS[self.unit].symbol if self.unit else ""
+        return measured(columns, Turn(symbol, *self._turn()))
+
     def mend(self, values: Values) -> Values:
         return self.decode(self.encode(values))
 
@@ -178,6 +185,9 @@ class TorsionsKind(Kind):
     def measure(self, columns: Sequence[str]) -> Measure:
         log_unit = self.width * math.log(2 * math.pi / TURN[self.unit])
         return Measure(power(UNITS[self.unit].one, self.width), log_unit)
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, Turn(TURNS[self.unit].symbol, *self._turn()))
 
     def mend(self, values: Values) -> Values:
         return self.decode(self.encode(values))
@@ -248,6 +258,9 @@ class SphereKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return Measure("per steradian", 0.0)
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, Turn(TURNS[self.unit].symbol, *self._turn()))
 
     def mend(self, values: Values) -> Values:
         """Longitudes wrapped; a latitude past the pole is a mistake that no projection mends."""

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...manifolds import AbstractManifold
+from ...turns import Turn
 
 Values = Float[np.ndarray, "rows width"]
 Points = Float[np.ndarray, "rows size"]
@@ -21,6 +22,13 @@ class Measure(NamedTuple):
 
     label: str
     log_unit: float
+
+
+class Shown(NamedTuple):
+    """An axis of a picture: its label, and its unit, a word or what repeats."""
+
+    label: str
+    unit: str | Turn = ""
 
 
 class Check(NamedTuple):
@@ -88,6 +96,10 @@ class Kind(abc.ABC):
     @abc.abstractmethod
     def measure(self, columns: Sequence[str]) -> Measure:
         """The measure in the user's units."""
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        """What the axes of a picture of the factor `name` say; by default, its columns."""
+        return tuple(Shown(column) for column in columns)
 
     def mend(self, values: Values) -> Values:
         """The nearest valid values, where there is such a thing; otherwise the values."""
@@ -194,3 +206,8 @@ def times_uniform(manifold: AbstractManifold) -> Measure:
 def per_column(columns: Sequence[str], unit: str | None) -> str:
     """A label for columns measured in a unit of their own."""
     return " · ".join(f"per {unit or f'unit of {column}'}" for column in columns)
+
+
+def measured(columns: Sequence[str], unit: str | Turn | None) -> tuple[Shown, ...]:
+    """Axes of columns that are all in one unit."""
+    return tuple(Shown(column, unit or "") for column in columns)

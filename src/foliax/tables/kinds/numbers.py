@@ -23,9 +23,11 @@ from .base import (
     Kind,
     Measure,
     Points,
+    Shown,
     Suspicion,
     Values,
     flag,
+    measured,
     number,
     option,
     per_column,
@@ -55,6 +57,9 @@ class RealKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return Measure(per_column(columns, self.unit), 0.0)
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, self.unit)
 
     def spread(self, values: Values) -> Values | None:
         return values
@@ -87,6 +92,9 @@ class PositiveKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return Measure(per_column(columns, self.unit), 0.0)
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, self.unit)
 
     def spread(self, values: Values) -> Values | None:
         return np.log(np.where(values > 0, values, np.nan))
@@ -125,6 +133,9 @@ class IntervalKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return Measure(per_column(columns, self.unit), 0.0)
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, self.unit)
 
 
 def _of(columns: Sequence[str]) -> str:
@@ -265,6 +276,9 @@ class RoundedKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return Measure(per_column(columns, self.unit), -self.width * math.log(self.step))
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, self.unit)
 
     def mend(self, values: Values) -> Values:
         return self._nearest(values)

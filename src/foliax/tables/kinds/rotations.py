@@ -27,8 +27,10 @@ from .base import (
     Kind,
     Measure,
     Points,
+    Shown,
     Suspicion,
     Values,
+    measured,
     number,
     one_of,
     option,
@@ -71,6 +73,12 @@ def rotation_manifold(symmetry: str | None, side: str | None) -> AbstractManifol
     return Orientations(symmetry, side=side)
 
 
+def rotation_axes(name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+    """Axis times angle, under the factor's name where it has one of its own."""
+    of = "" if name in columns else f"{name} "
+    return tuple(Shown(f"{of}rotation vector {part}") for part in "xyz")
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuaternionKind(Kind):
     """Unit quaternions w + xi + yj + zk, q ≡ −q; columns by name, so the order is no guess."""
@@ -99,6 +107,9 @@ class QuaternionKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return times_uniform(self.manifold())
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return rotation_axes(name, columns)
 
     def mend(self, values: Values) -> Values:
         return normalised(values)
@@ -170,6 +181,9 @@ class EulerKind(Kind):
     def measure(self, columns: Sequence[str]) -> Measure:
         return times_uniform(self.manifold())
 
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return rotation_axes(name, columns)
+
     def mend(self, values: Values) -> Values:
         return self.decode(self.encode(values))
 
@@ -218,6 +232,9 @@ class RotvecKind(Kind):
     def measure(self, columns: Sequence[str]) -> Measure:
         return times_uniform(self.manifold())
 
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return measured(columns, self.unit)
+
     def mend(self, values: Values) -> Values:
         return self.decode(self.encode(values))
 
@@ -262,6 +279,9 @@ class MatrixKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return times_uniform(self.manifold())
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return rotation_axes(name, columns)
 
     def mend(self, values: Values) -> Values:
         stuck = singular(values.reshape(-1, 3, 3))

@@ -12,7 +12,19 @@ import numpy as np
 from jaxtyping import Float
 
 from ...manifolds import AbstractManifold, ProjectiveSpace, Sphere, Stiefel
-from .base import Check, Kind, Measure, Points, Values, one_of, option, power, times_uniform, whole
+from .base import (
+    Check,
+    Kind,
+    Measure,
+    Points,
+    Shown,
+    Values,
+    one_of,
+    option,
+    power,
+    times_uniform,
+    whole,
+)
 
 TOLERANCE = 0.01
 """Unit up to this is unit rounded to two decimals, and is normalised; more is an error."""
@@ -50,6 +62,16 @@ def _area(d: int, manifold: AbstractManifold) -> Measure:
     return Measure(power(named[d], 1), 0.0) if d in named else times_uniform(manifold)
 
 
+def direction_axes(columns: Sequence[str]) -> tuple[Shown, ...]:
+    """A vector's angles, in the plane and in space; past that its components."""
+    if len(columns) == 2:
+        return (Shown("angle from {} to {}".format(*columns)),)
+    if len(columns) == 3:
+        x, y, z = columns
+        return Shown(f"elevation towards {z}"), Shown(f"azimuth from {x} to {y}")
+    return tuple(Shown(column) for column in columns)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DirectionKind(Kind):
     """The components of a unit vector, S^{d}; per radian or steradian, × uniform past S²."""
@@ -74,6 +96,9 @@ class DirectionKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return _area(self.width - 1, self.manifold())
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return direction_axes(columns)
 
     def mend(self, values: Values) -> Values:
         return normalised(values)
@@ -131,6 +156,9 @@ class AxisKind(Kind):
 
     def measure(self, columns: Sequence[str]) -> Measure:
         return _area(self.width - 1, self.manifold())
+
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
+        return direction_axes(columns)
 
     def mend(self, values: Values) -> Values:
         return normalised(values)

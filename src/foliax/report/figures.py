@@ -1,0 +1,76 @@
+"""The report's own figures: training curves, models side by side, coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..contest import Entry, lead
+from ..plots.style import DATA, DATA_EDGE, MODEL, RULE, SMALL, tidy
+from ..record import Block
+from .assess import Coverage
+
+
+def training(history: list[Block]) -> Figure:
+    """Training loss and held-out loss against steps."""
+    figure, ax = _sheet(6.4, 3.0)
+    steps = [block.step for block in history]
+    ax.plot(steps, [block.loss for block in history], color=DATA_EDGE, lw=1.2, label="training")
+    ax.plot(steps, [block.validation for block in history], color=MODEL, lw=1.6, label="held out")
+    best = history[-1].best_validation
+    ax.axhline(best, color=RULE, lw=0.8, ls=":", label=f"best held out, {best:.3f}")
+    # The first steps are far above the rest.
+    tail = [b.validation for b in history[len(history) // 10 :]]
+    low, high = np.nanmin(tail), np.nanmax(tail)
+    margin = 0.3 * max(high - low, 0.05)
+    ax.set_ylim(low - margin, high + margin)
+    ax.set_xlabel("step", fontsize=SMALL)
+    ax.set_ylabel("loss (nats per row)", fontsize=SMALL)
+    ax.legend(fontsize=SMALL, frameon=False)
+    tidy(ax)
+    return figure
+
+
+def contenders(entries: list[Entry]) -> Figure:
+    """How many nats a row each other model is behind the first, with 95 % intervals."""
+    first, *others = [entry for entry in entries if entry.scores is not None]
+    figure, ax = _sheet(6.4, 0.9 + 0.42 * len(others))
+    leads = [lead(first, other) for other in others]
+    places = np.arange(len(others))[::-1]
+    ax.axvline(0, color=MODEL, lw=1.6)
+    ax.errorbar(
+        [-one.value for one in leads],
+        places,
+        xerr=[1.96 * one.error for one in leads],
+        fmt="o",
+        color=DATA_EDGE,
+        capsize=3,
+    )
+    ax.set_yticks(places, [other.name for other in others])
+    ax.set_ylim(-0.6, len(others) - 0.4)
+    ax.set_xlabel(f"nats per held-out row, against {first.name} (line)", fontsize=SMALL)
+    tidy(ax)
+    return figure
+
+
+def coverage(found: Coverage) -> Figure:
+    """Share of held-out rows inside each highest-density region, with its 95 % band."""
+    figure, ax = _sheet(4.6, 4.2)
+    level = np.linspace(0.005, 0.995, 199)
+    low, high = found.band(level)
+    ax.fill_between(level, low, high, color=DATA, alpha=0.6, lw=0, label="95 % band of a right fit")
+    ax.plot([0, 1], [0, 1], color=RULE, lw=0.8, ls=":")
+    ax.plot(level, found.inside(level), color=MODEL, lw=1.6, label="held-out rows")
+    ax.set_xlabel("mass of the model's highest-density region", fontsize=SMALL)
+    ax.set_ylabel("share of held-out rows inside", fontsize=SMALL)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_aspect("equal")
+    ax.legend(fontsize=SMALL, frameon=False, loc="upper left")
+    tidy(ax)
+    return figure
+
+
+def _sheet(width: float, height: float):
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()

@@ -1,0 +1,232 @@
+"""Kernels that have the shape of the rows around each row."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from scipy.spatial import KDTree
+
+from ..manifolds.combine import pieces
+from .kernel import Data
+from .kernels import AbstractKernels, Space, log_cell, log_sum
+from .leaves import canonical, copies, factors_of
+from .tangents import AbstractTangent, covariances, tangent_of
+
+Point = Float[Array, " size"]
+FLOOR = 1e-4
+"""Least deviation of a shape, in units of a bandwidth."""
+
+
+class Tangents(eqx.Module):
+    """Tangent coordinates of a space: those of its leaves, concatenated; cells have none."""
+
+    space: Space
+    parts: tuple[AbstractTangent | None, ...]
+
+    def __init__(self, space: Space):
+        self.space = space
+        self.parts = tuple(tangent_of(leaf) for leaf in space.leaves)
+
+    def owners(self) -> np.ndarray:
+        """The bandwidth of each tangent coordinate."""
+        starts = np.cumsum([0, *(1 + max(leaf.scales) for leaf in self.space.leaves)])
+        found = [
+            np.array(p.scales) + start
+            for p, start in zip(self.parts, starts, strict=False)
+            if p is not None
+        ]
+        return np.concatenate(found) if found else np.zeros(0, int)
+
+    def frame(self, y: Point) -> tuple[Array, ...]:
+        """The leaves' frames."""
+        return tuple(p.frame(v) for p, (_, v) in self._with(y) if p is not None)
+
+    def query(self, y: Point) -> tuple[Array, ...]:
+        """The leaves' queries."""
+        return tuple(p.query(v) for p, (_, v) in self._with(y) if p is not None)
+
+    def log_map(self, frame: tuple[Array, ...], query: tuple[Array, ...]) -> tuple[Array, Array]:
+        """v and log_volume."""
+        present = [p for p in self.parts if p is not None]
+        each = [p.log_map(f, q) for p, f, q in zip(present, frame, query, strict=True)]
+        vectors = [v for v, _ in each] or [jnp.zeros(0)]
+        return jnp.concatenate(vectors), sum((w for _, w in each), jnp.zeros(()))
+
+    def _with(self, y: Point):
+        return list(zip(self.parts, self.space.parts_of(y), strict=True))
+
+
+class LocalKernels(AbstractKernels):
+    """f_h(y) = Σ_i w_i N(W_i a∘v_i(y); 0, h²)·det(W_i a)/volume: one component for each h.
+
+    v_i: tangent coordinates around row i; a: bandwidths' ratios; W_i: whitening by the second
+    moments of its nearest rows. Counted and rounded columns are normal cells of deviation h·s_i.
+    """
+
+    tangents: Tangents
+    frames: tuple[Float[Array, "n _"], ...]
+    rows: Float[Array, "n size"]
+    whiten: Float[Array, "n d d"]
+    log_scale: Float[Array, " n"]
+    middles: Float[Array, "n c"]
+    precisions: Float[Array, "n c"]
+    widths: Float[Array, " h"]
+    relative: Float[Array, " s"]
+    cells: tuple[int, ...] = eqx.field(static=True)
+
+    def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+        space = self.tangents.space
+        query = self.tangents.query(y)
+        a = self.relative[self.tangents.owners()]
+        v, log_volume = jax.vmap(lambda f, _: self.tangents.log_map(f, query))(
+            self.frames, self.log_scale
+        )
+        squared = (jnp.einsum("nij,nj->ni", self.whiten, v * a) ** 2).sum(1)
+        base = self.log_scale - log_volume
+        cells = np.array(self.cells, int)
+        edges = space.edges(y) * self.relative[space.owners()[cells], None]
+        d = v.shape[1]
+
+        def one(h):
+            logs = base - 0.5 * squared / h**2 - d * jnp.log(h)
+            for c in range(len(cells)):
+                logs = logs + log_cell(
+                    (edges[c] - self.middles[:, c, None]) * jnp.sqrt(self.precisions[:, c, None]),
+                    1 / h**2,
+                )
+            return log_sum(logs)
+
+        return jax.lax.map(one, self.widths) + space.log_jacobian(y)
+
+    @property
+    def components(self) -> int:
+        return len(self.widths)
+
+    def only(self, use: Bool[np.ndarray, " k"]) -> LocalKernels:
+        return eqx.tree_at(lambda p: p.widths, self, self.widths[use])
+
+    def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
+        k1, k2, k3 = jax.random.split(key, 3)
+        h = self.widths[component]
+        space = self.tangents.space
+        row = jax.random.categorical(k1, self.log_rows())
+        noise = jax.random.normal(k2, (self.whiten.shape[1],), self.rows.dtype)
+        v = h * jax.scipy.linalg.solve_triangular(self.whiten[row], noise, lower=True)
+        v = v / self.relative[self.tangents.owners()]
+        precision = jnp.ones(space.bandwidths, v.dtype)
+        cells = np.array(self.cells, int)
+        if len(cells):
+            owners = space.owners()[cells]
+            precision = precision.at[owners].set(
+                self.precisions[row] * self.relative[owners] ** 2 / h**2
+            )
+        return self._stepped(row, v, precision, k3)
+
+    def log_rows(self) -> Float[Array, " n"]:
+        """The rows' log weights, from which the shapes' determinants are taken out again."""
+        diagonal = jnp.diagonal(self.whiten, axis1=1, axis2=2)
+        a = self.relative[self.tangents.owners()]
+        d = self.whiten.shape[1]
+        return (
+            self.log_scale
+            - jnp.log(diagonal).sum(1)
+            - jnp.log(a).sum()
+            + 0.5 * d * jnp.log(2 * jnp.pi)
+        )
+
+    def _stepped(self, row, v: Array, precision: Array, key: PRNGKeyArray) -> Point:
+        space, parts = self.tangents.space, self.tangents.parts
+        present = [p for p in parts if p is not None]
+        steps = iter(pieces(v, [len(p.scales) for p in present]))
+        frames = iter(self.frames)
+        kappas = pieces(precision, [1 + max(leaf.scales) for leaf in space.leaves])
+        keys = jax.random.split(key, len(parts))
+        found = []
+        for part, (leaf, y), kappa, k, factor in zip(
+            parts,
+            space.parts_of(self.rows[row]),
+            kappas,
+            keys,
+            factors_of(space.manifold),
+            strict=True,
+        ):
+            if part is None:
+                drawn = leaf.draw(y, kappa, key=k)
+            else:
+                drawn = part.exp_map(next(frames)[row], next(steps))
+            found.append(canonical(factor, drawn))
+        return jnp.concatenate(found)
+
+
+def local_kernels(
+    tangents: Tangents,
+    data: Data,
+    relative: np.ndarray,
+    neighbours: int,
+    widths: tuple[float, ...],
+) -> LocalKernels:
+    """Kernels shaped by each row's nearest neighbours."""
+    space = tangents.space
+    images = copies(space.manifold, data.rows)
+    n, order, size = images.shape
+    dtype = data.rows.dtype
+    rows = jnp.asarray(images.reshape(-1, size), dtype)
+    owners, owned = space.owners(), tangents.owners()
+    embedded = np.asarray(jax.vmap(space.embed)(rows), float) * relative[owners]
+    # A row's own images are not its neighbours.
+    many = min(len(embedded) - 1, neighbours + order - 1)
+    near = KDTree(embedded).query(embedded, many + 1)[1]
+    own = near // order == np.arange(len(embedded))[:, None] // order
+    near = np.take_along_axis(near, np.argsort(own, axis=1, kind="stable"), axis=1)
+    near = near[:, : max(1, min(neighbours, n - 1))]
+    frames, vectors = _vectors(tangents, rows, jnp.asarray(near))
+    cells = np.flatnonzero(space.rounded())
+    k, d = near.shape[1], len(owned)
+    if d:
+        v = np.asarray(vectors, float) * relative[owned]
+        cap = reach(tangents) * relative[owned] / max(widths)
+        whiten, log_det = covariances(v, d / (d + k), FLOOR, cap)
+    else:
+        whiten, log_det = np.zeros((len(rows), 0, 0)), np.zeros(len(rows))
+    spread = ((embedded[near][:, :, cells] - embedded[:, None, cells]) ** 2).mean(1) + FLOOR**2
+    log_rows = np.repeat(np.log(data.weights / data.weights.sum()), order)
+    log_scale = log_rows + log_det + np.log(relative[owned]).sum() - d / 2 * np.log(2 * np.pi)
+    return LocalKernels(
+        tangents,
+        frames,
+        rows,
+        jnp.asarray(whiten, dtype),
+        jnp.asarray(log_scale, dtype),
+        jnp.asarray(embedded[:, cells], dtype),
+        jnp.asarray(1 / spread, dtype),
+        jnp.asarray(widths, dtype),
+        jnp.asarray(relative, dtype),
+        tuple(int(c) for c in cells),
+    )
+
+
+@eqx.filter_jit
+def _vectors(
+    tangents: Tangents, rows: Float[Array, "n size"], near: Int[Array, "n k"]
+) -> tuple[tuple[Array, ...], Float[Array, "n k d"]]:
+    """The rows' frames, and the tangent vectors from each row to its neighbours."""
+    frames, queries = jax.vmap(tangents.frame)(rows), jax.vmap(tangents.query)(rows)
+
+    def one(frame, chosen):
+        picked = jax.tree.map(lambda q: q[chosen], queries)
+        return jax.vmap(lambda q, _: tangents.log_map(frame, q)[0])(picked, chosen)
+
+    return frames, jax.vmap(one)(frames, near)
+
+
+def reach(tangents: Tangents) -> np.ndarray:
+    """A sixth of the way to where tangent coordinates end; infinite for charts."""
+    ends = [
+        np.full(len(p.scales), np.pi / 6 if np.isfinite(f.log_total_volume()) else np.inf)
+        for p, f in zip(tangents.parts, factors_of(tangents.space.manifold), strict=True)
+        if p is not None
+    ]
+    return np.concatenate(ends)

@@ -1,0 +1,126 @@
+"""The page: what it says, that it needs nothing else, and that it works in a browser."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from foliax.plots import scene
+
+from ..browser import visit
+from ..cli.running import QUAKES, run, run_json
+
+SPHERE = "where: sphere(lat=lat, lon=long); mag: rounded(mag, step=0.1)"
+SECTIONS = ("data", "pictures", "fit", "held-out", "good", "extremes", "load")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model of 240 earthquakes and its report."""
+    path = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FOLIAX_CACHE", "off")
+        patch.setattr(scene, "EVALUATIONS", 20_000)
+        patch.setattr(scene, "DRAWS", 1000)
+        pd.read_csv(QUAKES).iloc[:240].to_csv(path / "q.csv", index=False)
+        run("fit", path / "q.csv", "-s", SPHERE, "-m", "kernel", "--held-out", 0.25)
+        found = run_json("report", path / "q.foliax")
+        (path / "found.json").write_text(json.dumps(found))
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return (folder / "q.html").read_text()
+
+
+def test_everything_is_there(page):
+    for name in SECTIONS:
+        assert f'<section id="{name}">' in page
+        assert f'href="#{name}"' in page
+    assert "240" not in page.split("<nav>")[0]
+    assert "180 rows were fitted, 60 held out" in page
+    assert "independent columns" in page
+    assert page.count("<img") >= 4
+
+
+def test_it_needs_nothing_else(page):
+    outside = re.findall(r'(?:src|href)="(?!data:|#)([^"]*)"', page)
+    assert outside == []
+    assert "@import" not in page
+    assert "fetch(" not in page
+
+
+def test_what_is_said_to_machines(folder, page):
+    found = json.loads((folder / "found.json").read_text())
+    assert found["held out"] == 60
+    assert set(found["leads"]) == {"kernel", "independent columns"}
+    mean = f"{found['mean log density']:.3f} ± {found['standard error']:.3f}"
+    assert mean in page
+    assert 0 <= found["coverage p-value"] <= 1
+
+
+def test_the_lines_that_load_the_model_work(folder, page, monkeypatch):
+    import html
+
+    blocks = re.findall(r"<code>(import foliax.*?)</code>", page, re.S)
+    monkeypatch.chdir(folder)
+    pd.read_csv(folder / "q.csv").iloc[:5].to_csv(folder / "new.csv", index=False)
+    names: dict = {}
+    exec(html.unescape(blocks[0]), names)
+    assert len(names["log_density"]) == 5
+    assert list(names["samples"].columns) == ["lat", "long", "mag"]
+
+
+def test_words_of_the_table_are_no_markup(tmp_path):
+    frame = pd.read_csv(QUAKES).iloc[:40].rename(columns={"stations": "<b>n</b>"})
+    frame.to_csv(tmp_path / "q.csv", index=False)
+    run("fit", tmp_path / "q.csv", "-s", 'n: count("<b>n</b>")', "-m", "kernel")
+    run("report", tmp_path / "q.foliax")
+    page = (tmp_path / "q.html").read_text()
+    assert "<b>n</b>" not in page
+    assert "&lt;b&gt;n&lt;/b&gt;" in page
+    assert "No rows were held out" in page
+
+
+def test_a_page_must_be_html_and_the_model_must_be_there(folder):
+    assert "one of .html" in run("report", folder / "q.foliax", "-o", "x.pdf", code=2).output
+    assert "no model file" in run("report", folder / "none.foliax", code=2).output
+
+
+LOOK = """
+const canvas = document.querySelector("canvas");
+canvas.scrollIntoView();
+const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+await frame();
+const pixels = () => {
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  copy.getContext("2d").drawImage(canvas, 0, 0);
+  return copy.getContext("2d").getImageData(0, 0, copy.width, copy.height).data;
+};
+const before = pixels();
+canvas.focus();
+canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+await frame();
+const after = pixels();
+const images = [...document.images];
+return {
+  turned: before.reduce((n, v, i) => n + (v !== after[i]), 0) / before.length,
+  broken: images.filter((image) => !image.naturalWidth).length,
+  images: images.length,
+  page: innerWidth,
+  widest: document.documentElement.scrollWidth,
+};
+"""
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_in_a_browser(page, tmp_path, width):
+    found = visit(page, tmp_path, script=LOOK, width=width)
+    assert found.console == []
+    assert found.result["turned"] > 0.01
+    assert found.result["broken"] == 0
+    assert found.result["images"] >= 4
+    assert found.result["widest"] <= found.result["page"] == width

@@ -1,0 +1,99 @@
+"""The documentation is not stale, its links lead somewhere, its code runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from docs import build
+from foliax.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HOW_TO = sorted((ROOT / "docs/how-to").glob("*.md"))
+SLOW = {"choose-a-model", "compare", "error-bars", "model-files", "scikit-learn", "speed"}
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_the_reference_is_that_of_the_code():
+    # By itself: in the tests, annotations are wrapped for their checks.
+    command = [sys.executable, "-m", "docs.build", "api", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def headings(path):
+    """The addresses that GitHub gives a page's headings."""
+    found = []
+    for title in re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE):
+        plain = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        found.append(f"{plain}-{found.count(plain)}" if plain in found else plain)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_and_pictures_exist(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, place = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{named(page)}: {target}"
+        assert not place or place in headings(file), f"{named(page)}: {target}"
+
+
+@pytest.mark.parametrize("page", build.pages(), ids=named)
+def test_commands_have_their_options(page):
+    text = page.read_text().replace("\\\n", " ")
+    for line in re.findall(r"^\$ foliax (.*)$", text, re.MULTILINE):
+        name, *words = shlex.split(line.partition("|")[0])
+        options = {option for p in COMMANDS[name].params for option in p.opts}
+        for word in words:
+            assert not re.match(r"--?[a-z]", word) or word in options, line
+
+
+@pytest.mark.parametrize("page", build.pages(), ids=named)
+def test_outputs_are_filled_in(page):
+    """Every command that prints has printed: no page is committed before it was built."""
+    for name in build.PICTURE.findall(page.read_text()):
+        picture = ROOT / f"docs/images/{name}.png"
+        assert picture.stat().st_size <= build.MOST_BYTES, picture
+    for command in re.findall(r"```console[^\n]*\n(\$ (?:.*\\\n)*.*\n)```", page.read_text()):
+        assert "foliax" not in command, f"{named(page)}: nothing was printed by {command}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.slow] if p.stem in SLOW else []) for p in HOW_TO],
+    ids=named,
+)
+def test_how_to_code_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert blocks
+    for code in blocks:
+        build.python(code, namespace, str(page))
+
+
+def test_outputs_are_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (
+        "```toml a.toml\nx = 1\n```\n\n```console\n$ cat a.toml\nold\n$ true\n```\n\n"
+        "```python\nprint(1)\n```\n\n```text\nold\n```\n\n```console fails\n$ false\n```\n"
+    )
+    *_, new = build.run(page, "page")
+    assert new == page.replace("cat a.toml\nold\n", "cat a.toml\nx = 1\n\n").replace(
+        "```text\nold", "```text\n1"
+    )
+    assert list(build.run(new, "page"))[-1] == new
+    with pytest.raises(RuntimeError, match="returned 1"):
+        list(build.run("```console\n$ false\n```\n", "page"))
