@@ -11,7 +11,7 @@ from foliax.auto import Auto, Held, Member, spec_of, stacked
 from foliax.manifolds import Circle, Naturals, Stiefel
 from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
-from foliax.specs import Fitted
+from foliax.specs import AbstractSpec, Fitted
 
 from .small import SPEC
 
@@ -28,12 +28,12 @@ def quick(monkeypatch, **replaced):
 
 
 @dataclasses.dataclass(frozen=True)
-class Failing:
+class Failing(AbstractSpec):
     """A candidate that fails."""
 
     error: Exception
 
-    def fit(self, where, rows, **_):
+    def fit(self, where, rows, *, key, weights=None, validation=None):
         raise self.error
 
 
@@ -93,6 +93,12 @@ def test_later_candidates_are_not_tried_when_time_is_up():
     assert not Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 50.0, record)
     assert "not tried" in record.events[0]
     assert Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 40.0, record)
+    assert not Auto(1.0)._wanted("local kernel", 5000, Held(ANGLES, None), 40.0, record)
+
+
+def test_the_cheap_kernel_comes_first_where_rows_can_be_held_out():
+    assert [name for name, _ in Auto()._candidates(150)][:2] == ["local kernel", "kernel"]
+    assert [name for name, _ in Auto()._candidates(1000)][:2] == ["kernel", "local kernel"]
 
 
 def test_a_flow_gets_the_time_that_is_left():

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from foliax import models
 from foliax.ambient import GaussianMixture
 from foliax.dequantizers import Safe
 from foliax.estimator import DensityEstimator
@@ -27,7 +28,7 @@ RANDOM = np.random.default_rng(0)
 ANGLES = RANDOM.vonmises(0.0, 4.0, (40, 1))
 PLACES = pd.DataFrame({"lat": RANDOM.normal(-20, 5, 40), "lon": RANDOM.normal(180, 5, 40)})
 SCHEMA = "sphere(lat=lat, lon=lon)"
-# The checks are of the estimator, not of the model: one that compiles quickly.
+# A flow of little training, beside the default, for the checks are of the estimator.
 QUICK = DequantizedFlow(
     GaussianMixture(1), Safe(2), training=Training(steps=2, block=2, batch=8), validation=0.0
 )
@@ -38,7 +39,8 @@ EXPECTED_TO_FAIL = {
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [DensityEstimator(model=QUICK)], expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL
+    [DensityEstimator(), DensityEstimator(model=QUICK)],
+    expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL,
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -137,3 +139,26 @@ def test_grid_search_cross_validation_and_pipelines():
 
 def test_points_may_be_jax_arrays(circle):
     assert np.isfinite(circle.score_samples(np.asarray(jnp.zeros((2, 1))))).all()
+
+
+def test_a_model_file_is_the_estimator_again(places, circle, tmp_path):
+    places.save(tmp_path / "places.foliax", PLACES, PLACES.iloc[:10])
+    again = DensityEstimator.load(tmp_path / "places.foliax")
+    np.testing.assert_array_equal(again.log_prob(PLACES), places.log_prob(PLACES))
+    assert again.measure_ == places.measure_
+    assert list(again.sample(3).columns) == ["lat", "lon"]
+    with pytest.raises(ValueError, match="lat"):
+        again.log_prob(PLACES.rename(columns={"lat": "latitude"}))
+    evidence = models.load(tmp_path / "places.foliax").evidence
+    assert evidence is not None
+    assert (evidence.train.of, evidence.test.of) == (40, 10)
+    circle.save(tmp_path / "circle.foliax")
+    bare = DensityEstimator.load(tmp_path / "circle.foliax")
+    np.testing.assert_array_equal(bare.log_prob(ANGLES), circle.log_prob(ANGLES))
+    assert clone(bare).manifold == Circle()
+
+
+def test_rows_go_into_a_file_only_by_their_columns(circle, tmp_path):
+    with pytest.raises(ValueError, match="fit with a schema"):
+        circle.save(tmp_path / "circle.foliax", ANGLES)
+    assert not (tmp_path / "circle.foliax").exists()

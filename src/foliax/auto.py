@@ -35,6 +35,8 @@ FLOW = DequantizedFlow(
     Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
 )
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
+LATEST = {"kernel": 0.8, "local kernel": 0.4, "mixture": 0.8, "flow": 0.5}
+"""The share of the time after which a candidate is not begun: the dear ones not too late."""
 LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
 MOST_SHAPED = 4000
@@ -119,9 +121,12 @@ class Auto(AbstractSpec):
         return Fitted(density, record)
 
     def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
-        shaped = ScaleMixtureKernel(max_rows=min(n, MOST_SHAPED)) if n > MOST_SHAPED else None
-        yield "local kernel", LocalKernel(scales=shaped) if shaped else LocalKernel()
-        yield "kernel", ScaleMixtureKernel()
+        shaped = ScaleMixtureKernel(max_rows=MOST_SHAPED) if n > MOST_SHAPED else None
+        kernels: list[tuple[str, AbstractSpec]] = [
+            ("kernel", ScaleMixtureKernel()),
+            ("local kernel", LocalKernel(scales=shaped) if shaped else LocalKernel()),
+        ]
+        yield from kernels if n >= LEAST_TO_HOLD_OUT else kernels[::-1]
         yield "mixture", MIXTURE
         yield "flow", self.flow
 
@@ -129,7 +134,7 @@ class Auto(AbstractSpec):
         """Whether a candidate is worth its time, once there is one that works."""
         if held.rows is None or (name == "flow" and n < LEAST_FOR_A_FLOW):
             return False
-        if used > (0.5 if name == "flow" else 0.8) * 60 * self.minutes:
+        if used > LATEST[name] * 60 * self.minutes:
             record.events.append(f"{name}: not tried, {used:.0f} s were used up.")
             return False
         return True

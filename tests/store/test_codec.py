@@ -16,6 +16,7 @@ from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import AbstractDequantization, AbstractManifold
 from foliax.marginal import AbstractIntegrator
+from foliax.report import views
 from foliax.rivals import bijections, circle, kernels, leaves, tangents
 from foliax.rivals.local import LocalKernel
 from foliax.rivals.mixtures import AbstractComponents
@@ -89,7 +90,7 @@ def test_equal_arrays_are_stored_once():
     assert len(described((a, a + 0, a + 1))[1]) == 2
 
 
-LEFT_OUT = {Flowjax, manifolds.ByAutodiff, manifolds.LevelSet, objectives.ReverseKL}
+LEFT_OUT = {Flowjax, manifolds.ByAutodiff, manifolds.LevelSet, objectives.ReverseKL, views.Drawn}
 INTERFACES = (
     AbstractManifold,
     AbstractDequantization,

@@ -47,7 +47,9 @@ def check(
 
 
 def _verdict(errors: int, warnings: int) -> str:
-    return f"{errors} errors, {warnings} warnings." if errors or warnings else "Nothing is wrong."
+    counts = {"error": errors, "warning": warnings}
+    said = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n]
+    return f"{', '.join(said)}." if said else "Nothing is wrong."
 
 
 @guarded

@@ -118,5 +118,7 @@ def _line(row: dict[str, Any]) -> str:
         return f"  {row['model']:<20} –  {row['skipped']}"
     lead = ""
     if "lead" in row:
-        lead = f"  {row['lead of']} leads by {row['lead']:+.4f} ± {row['standard error']:.4f}"
+        how = "leads" if row["lead"] >= 0 else "is behind"
+        by = f"{abs(row['lead']):.4f} ± {row['standard error']:.4f}"
+        lead = f"  {row['lead of']} {how} by {by}"
     return f"  {row['model']:<20} {row['mean']:9.4f}{lead}"

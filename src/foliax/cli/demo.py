@@ -51,7 +51,7 @@ def demo(
     path, page = output / "quakes.foliax", output / "quakes.html"
     table = tables.Table(frame, schema.encode(frame), None, schema)
     about = {"model": model, "seed": seed, "data": "earthquakes near Fiji since 1964"}
-    fitted = fit_and_save(console, table, spec, path, 0.2, about)
+    fitted, _ = fit_and_save(console, table, spec, path, 0.2, about)
     console.say(f"Joint density fitted in {fitted.record.seconds:.1f} s.")
     found = summary(write(console, path, page, seed))
     lead, error = found["leads"][INDEPENDENT].values()

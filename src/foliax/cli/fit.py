@@ -74,19 +74,24 @@ def fit(
         weights=weights,
     )
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted = fit_and_save(console, table, spec, output, held_out, about)
+    fitted, held = fit_and_save(console, table, spec, output, held_out, about)
     record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
         console.say(f"  {event}")
     found = {
         "output": str(output),
         "rows": rows,
+        "held out": held,
         "schema": table.schema.text(),
         "measure": measure,
         "seconds": record.seconds,
         "events": record.events,
     }
-    console.result(found, f"Fitted {rows} rows in {record.seconds:.1f} s, {measure}: {output}")
+    console.result(
+        found,
+        f"Fitted in {record.seconds:.1f} s, {measure}. {output} also keeps rows for its report: "
+        f"{held} of {rows} were held out.",
+    )
 
 
 def fit_and_save(
@@ -96,8 +101,8 @@ def fit_and_save(
     output: Path,
     held_out: float,
     about: dict[str, Any],
-) -> Fitted:
-    """Fit all rows but a held-out share, which goes into the model file for its report."""
+) -> tuple[Fitted, int]:
+    """Fit all rows but a held-out share, which goes into the model file; and how many these are."""
     import jax
 
     from foliax import models
@@ -125,4 +130,4 @@ def fit_and_save(
         evidence=gather(table.frame, table.weights, table.schema, train, test),
         **about,
     )
-    return fitted
+    return fitted, len(test)

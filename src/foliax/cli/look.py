@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
 from .console import Console, guarded
+
+if TYPE_CHECKING:
+    from foliax.evidence import Evidence
 
 OptionalData = Annotated[
     Path | None, typer.Argument(help="A table whose rows are drawn too.", metavar="[DATA]")
@@ -74,6 +77,7 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
         "measure": schema.measure().label,
         "density": type(loaded.density).__name__,
         **loaded.about,
+        **_counts(loaded.evidence),
         "versions": loaded.versions,
     }
     if loaded.record is not None:
@@ -81,6 +85,12 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
         found["events"] = loaded.record.events
     text = "\n".join(f"{name}: {_shown(value)}" for name, value in found.items())
     Console(json_output, quiet).result(found, text)
+
+
+def _counts(evidence: Evidence | None) -> dict[str, int]:
+    if evidence is None:
+        return {}
+    return {"rows": evidence.train.of, "held out": evidence.test.of}
 
 
 def _shown(value: Any) -> str:

@@ -17,7 +17,7 @@ from ..marginal import evaluate
 from ..metrics import samples
 from ..tables import Schema
 
-DRAWS = 4000
+DRAWS = 2500
 THIS, KERNEL = "this model", "kernel"
 
 

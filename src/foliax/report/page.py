@@ -13,7 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..contest import INDEPENDENT, lead
 from ..evidence import Evidence, Rows
-from ..metrics import estimate
+from ..metrics import estimate, samples
 from ..models import Model
 from ..tables import Schema
 from . import figures, views
@@ -21,6 +21,7 @@ from . import markup as m
 from .assess import Assessment
 
 LISTED = 8
+DRAWS = 6000
 DOUBTFUL = 0.01
 """The p-value below which the coverage is called off."""
 
@@ -181,7 +182,9 @@ def _points(rows: Rows, schema: Schema) -> np.ndarray:
 def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
     rows = None if model.evidence is None else _points(model.evidence.train, schema)
     keys = jax.random.split(key, 3)
-    parts = list(views.parts(model.density, schema, rows, keys[0]))
+    show("samples")
+    drawn = samples(model.density, DRAWS, key=keys[2])
+    parts = views.parts(model.density, schema, drawn, rows, keys[0])
     turning, still = [], []
     for part in parts:
         show(f"drawing {part.name}")
@@ -193,7 +196,7 @@ def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
         "The density and the data",
         *filter(None, turning),
         f'<div class="views">{"".join(still)}</div>',
-        views.pairs(model.density, schema, rows, keys[2]),
+        views.pairs(schema, drawn, rows, keys[1]),
     )
 
 

@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import plots
 from ..density import AbstractDensity
 from ..manifolds import AbstractManifold
-from ..metrics import samples
 from ..rivals import ScaleMixtureKernel
 from ..specs import UnsupportedManifoldError
 from ..tables import Schema
 from . import markup as m
 
 DRAWS = 3000
+"""Samples that a kernel estimate is made of, where a factor is drawn by its density."""
 
 
-class Marginal(AbstractDensity):
-    """A factor of a product, the others integrated out: its samples are those of the whole, cut."""
+class Drawn(AbstractDensity):
+    """Samples that stand for a density without a formula, such as the marginal of a product."""
 
     manifold: AbstractManifold
-    whole: AbstractDensity
-    start: int = eqx.field(static=True)
+    rows: Float[Array, "n size"]
 
     def sample(self, *, context: Any = None, key: PRNGKeyArray) -> Array:
-        drawn = self.whole.sample(context=context, key=key)
-        return drawn[self.start : self.start + self.manifold.size]
+        return self.rows[jax.random.randint(key, (), 0, len(self.rows))]
 
     def log_prob(self, y: Array, *, context: Any = None, key: PRNGKeyArray | None = None):
-        raise NotImplementedError("A marginal of a product has samples, but no formula.")
+        raise NotImplementedError("These are samples: their density has no formula.")
 
     @property
     def work(self) -> int:
-        return self.whole.work
+        return 1
 
-    def refined(self) -> Marginal:
+    def refined(self) -> Drawn:
         return self
 
 
@@ -64,29 +62,35 @@ class Part(NamedTuple):
 
 
 def parts(
-    density: AbstractDensity, schema: Schema, rows: np.ndarray | None, key: PRNGKeyArray
+    density: AbstractDensity,
+    schema: Schema,
+    drawn: np.ndarray,
+    rows: np.ndarray | None,
+    key: PRNGKeyArray,
 ) -> Iterator[Part]:
-    """Every factor; those of a product by the model's own samples."""
+    """Every factor; those of a product by the samples of the model."""
     if len(schema.factors) == 1:
         yield Part(schema.factors[0].name, schema, density, rows)
         return
-    ends = np.cumsum([factor.kind.manifold().size for factor in schema.factors])
-    data = [None] * len(ends) if rows is None else np.split(rows, ends[:-1], axis=1)
-    for factor, end, own in zip(schema.factors, ends, data, strict=True):
+    ends = np.cumsum([factor.kind.manifold().size for factor in schema.factors])[:-1]
+    data = [None] * len(schema.factors) if rows is None else np.split(rows, ends, axis=1)
+    for factor, own, seen in zip(schema.factors, np.split(drawn, ends, axis=1), data, strict=True):
         alone = Schema((factor,))
-        manifold = alone.manifold()
-        marginal = Marginal(manifold, density, int(end) - manifold.size)
-        if manifold.dim == 1:
-            yield Part(factor.name, alone, marginal, own, "pair", "samples against data")
-            continue
-        k1, k2 = jax.random.split(key)
-        try:
-            fitted = ScaleMixtureKernel().fit(manifold, samples(marginal, DRAWS, key=k1), key=k2)
-        except UnsupportedManifoldError:
-            yield Part(factor.name, alone, marginal, own, "pair", "samples against data")
-            continue
-        how = f"the other columns integrated out by {DRAWS:,} samples"
-        yield Part(factor.name, alone, fitted.density, own, None, how)
+        found = None if alone.manifold().dim == 1 else _smoothed(alone.manifold(), own, key)
+        if found is None:
+            bare = Drawn(alone.manifold(), jnp.asarray(own))
+            yield Part(factor.name, alone, bare, seen, "pair", "samples against data")
+        else:
+            how = f"the other columns integrated out by {DRAWS:,} samples"
+            yield Part(factor.name, alone, found, seen, None, how)
+
+
+def _smoothed(manifold: AbstractManifold, drawn: np.ndarray, key) -> AbstractDensity | None:
+    """A kernel estimate, where kernels serve the manifold."""
+    try:
+        return ScaleMixtureKernel().fit(manifold, drawn[:DRAWS], key=key).density
+    except UnsupportedManifoldError:
+        return None
 
 
 def turning(part: Part, key: PRNGKeyArray) -> str:
@@ -108,10 +112,9 @@ def still(part: Part, key: PRNGKeyArray) -> str:
     return m.picture(figure, part.title, vector=False)
 
 
-def pairs(
-    density: AbstractDensity, schema: Schema, rows: np.ndarray | None, key: PRNGKeyArray
-) -> str:
+def pairs(schema: Schema, drawn: np.ndarray, rows: np.ndarray | None, key: PRNGKeyArray) -> str:
     """Samples against data, every coordinate and every pair."""
-    figure = plots.draw(density, rows, **schema.axes(), view="pair", key=key)
+    bare = Drawn(schema.manifold(), jnp.asarray(drawn))
+    figure = plots.draw(bare, rows, **schema.axes(), view="pair", key=key)
     caption = "Samples of the model against the data, for every coordinate and every pair."
     return m.picture(figure, caption, vector=False)

@@ -19,7 +19,7 @@ from ..specs import AbstractSpec, Fitted
 from .kernels import AbstractKernels, Background, KernelDensity, ScaleKernels, Space
 from .weights import mixture_weights
 
-SUBSAMPLE = 1200
+SUBSAMPLE = 600
 
 
 @dataclasses.dataclass(frozen=True)

@@ -61,7 +61,8 @@ def audit(frame: pd.DataFrame, schema: Schema) -> list[Finding]:
 
 def _invalid(frame: pd.DataFrame, schema: Schema) -> Iterator[Finding]:
     for trouble in troubles_of(schema.factors, frame):
-        message = f"{int(trouble.rows.sum())} of {len(frame)} rows are invalid"
+        bad = int(trouble.rows.sum())
+        message = f"{bad} of {len(frame)} rows {'is' if bad == 1 else 'are'} invalid"
         yield Finding("error", trouble.columns, message, describe(frame, trouble))
 
 

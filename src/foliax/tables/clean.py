@@ -73,17 +73,19 @@ def _part(factor: Factor, frame: pd.DataFrame, project: bool) -> _Part:
     finite = np.flatnonzero(np.isfinite(values).all(axis=1))
     projected = 0
     if project and len(finite):
-        bad = np.zeros(len(finite), bool)
-        for check in factor.kind.checks(values[finite]):
-            bad |= check.bad.reshape(len(finite), -1).any(axis=1)
-        wrong = finite[bad]
+        wrong = finite[_wrong(factor, values[finite])]
         if len(wrong):
-            mended = factor.kind.mend(values[wrong])
-            projected = int((mended != values[wrong]).any(axis=1).sum())
-            values[wrong] = mended
+            values[wrong] = factor.kind.mend(values[wrong])
+            projected = int((~_wrong(factor, values[wrong])).sum())
     for check in factor.kind.checks(values[finite]):
         troubles.extend(_checked(check, factor, values, finite))
     return _Part(factor, values, troubles, projected)
+
+
+def _wrong(factor: Factor, values: np.ndarray) -> np.ndarray:
+    """Which rows fail a check."""
+    each = [c.bad.reshape(len(values), -1).any(axis=1) for c in factor.kind.checks(values)]
+    return np.any([np.zeros(len(values), bool), *each], axis=0)
 
 
 def _checked(check: Check, factor: Factor, values: np.ndarray, finite: np.ndarray) -> list[Trouble]:

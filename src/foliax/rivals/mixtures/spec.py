@@ -91,7 +91,7 @@ class DirectionalMixture(AbstractSpec):
         random = np.random.default_rng(np.asarray(jax.random.key_data(seed_key)).tolist())
         mixture, record = self._chosen(em, data, scored, random)
         if scored is not None and len(data.rows) < len(everything.rows):
-            mixture = em.climb(mixture, everything).mixture
+            mixture = _climbed(em, mixture, everything).mixture
         record.seconds = time.perf_counter() - started
         return Fitted(built(where, em.family, mixture), record)
 
@@ -135,13 +135,24 @@ class DirectionalMixture(AbstractSpec):
         return "request" if self.components is not None else self.choose
 
     def _fitted(self, em: EM, data: Data, k: int, random: np.random.Generator) -> Climb:
-        """The best of several short climbs, climbed to its end, without dead components."""
+        """The best of several short climbs, climbed to its end."""
         short = em._replace(steps=10)
         starts = [short.climb(em.start(data, k, random), data) for _ in range(self.restarts)]
-        climb = em.climb(max(starts, key=lambda c: c.values[-1]).mixture, data)
+        return _climbed(em, max(starts, key=lambda c: c.values[-1]).mixture, data)
+
+
+def _climbed(em: EM, mixture: Mixture, data: Data) -> Climb:
+    """EM to its end, without components of fewer rows than there are features.
+
+    Such a one has shrunk around them: a peak that no further row would find.
+    """
+    while True:
+        climb = em.climb(mixture, data)
         count = climb.mixture.weights[:-1] * data.weights.sum()
-        alive = count > min(0.5, count.max() / 2)
-        return climb if alive.all() else em.climb(climb.mixture.kept(alive), data)
+        alive = count > min(data.features.shape[1], count.max() / 2)
+        if alive.all():
+            return climb
+        mixture = climb.mixture.kept(alive)
 
 
 def _checked(weights: Any, n: int) -> np.ndarray | None:

@@ -64,8 +64,12 @@ class Kind(abc.ABC):
     """What the columns are for; empty: any number of them, all alike."""
     by_name: ClassVar[bool] = False
     """Whether columns must be given as role=column, because their order would be a guess."""
-    integral: ClassVar[bool] = False
-    """Whether values are whole numbers."""
+
+    @property
+    def integral(self) -> bool:
+        """Whether values are whole numbers."""
+        return False
+
     continuous: ClassVar[bool] = True
     """Whether equal values should be rare."""
     bound: ClassVar[bool] = False

@@ -162,13 +162,27 @@ def _far_away(steps: Values) -> Iterator[Suspicion]:
         )
 
 
+class WholeKind(Kind):
+    """Whole numbers, stored as such."""
+
+    continuous: ClassVar[bool] = False
+
+    @property
+    def integral(self) -> bool:
+        return True
+
+    def encode(self, values: Values) -> Points:
+        return values
+
+    def measure(self, columns: Sequence[str]) -> Measure:
+        return Measure(_of(columns), 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
-class CountKind(Kind):
+class CountKind(WholeKind):
     """Counts 0, 1, 2, …; the density is a probability."""
 
     name: ClassVar[str] = "count"
-    integral: ClassVar[bool] = True
-    continuous: ClassVar[bool] = False
 
     def manifold(self) -> AbstractManifold:
         return Naturals(self.width)
@@ -180,14 +194,8 @@ class CountKind(Kind):
         )
         yield _not_whole(values)
 
-    def encode(self, values: Values) -> Points:
-        return values
-
     def decode(self, points: Points) -> Values:
         return np.maximum(np.round(points), 0.0)
-
-    def measure(self, columns: Sequence[str]) -> Measure:
-        return Measure(_of(columns), 0.0)
 
     def mend(self, values: Values) -> Values:
         return np.where(values < 0, values, np.floor(values + 0.5))
@@ -197,12 +205,10 @@ class CountKind(Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntegerKind(Kind):
+class IntegerKind(WholeKind):
     """Whole numbers of either sign; the density is a probability."""
 
     name: ClassVar[str] = "integer"
-    integral: ClassVar[bool] = True
-    continuous: ClassVar[bool] = False
 
     def manifold(self) -> AbstractManifold:
         return Integers(self.width)
@@ -210,14 +216,8 @@ class IntegerKind(Kind):
     def checks(self, values: Values) -> Iterator[Check]:
         yield _not_whole(values)
 
-    def encode(self, values: Values) -> Points:
-        return values
-
     def decode(self, points: Points) -> Values:
         return np.round(points)
-
-    def measure(self, columns: Sequence[str]) -> Measure:
-        return Measure(_of(columns), 0.0)
 
     def mend(self, values: Values) -> Values:
         return np.floor(values + 0.5)
@@ -243,6 +243,10 @@ class RoundedKind(Kind):
     offset: float = option(number, default=0.0)
     floor: bool = option(flag, default=False)
     unit: str | None = option(text, default=None)
+
+    @property
+    def integral(self) -> bool:
+        return self.step == int(self.step) and self.offset == int(self.offset)
 
     def manifold(self) -> AbstractManifold:
         return Rounded(self.step, self.width, self.offset, self.floor)
