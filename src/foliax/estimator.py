@@ -220,6 +220,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             kinds = [np.float64, np.float32]
             return validate_data(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
         frame = _frame(X, self.schema_)
+        self.schema_.check_columns(frame)
         named: Any = frame[list(self.schema_.columns)]
         validate_data(self, named, reset=reset, skip_check_array=True)
         return frame

@@ -184,7 +184,7 @@ FINDINGS = [
         frame(x=[*np.exp(X), -1.0]),
         "error",
         ("x",),
-        "1 of 401 rows are invalid",
+        "1 of 401 rows is invalid",
         "Row 401",
     ),
     (
@@ -193,7 +193,7 @@ FINDINGS = [
         frame(x=[*X, np.nan]),
         "error",
         ("x",),
-        "1 of 401 rows are invalid",
+        "1 of 401 rows is invalid",
         "missing",
     ),
 ]

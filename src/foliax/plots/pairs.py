@@ -139,7 +139,8 @@ def _finish(
     if bottom:
         ax.set_xlabel(across.axis.label, fontsize=TINY)
     if left:
-        ax.set_ylabel(below.axis.label, fontsize=TINY)
+        alone = diagonal and bottom
+        ax.set_ylabel("frequency" if alone else below.axis.label, fontsize=TINY)
 
 
 def _ticks(axis: Any, column: Column) -> None:

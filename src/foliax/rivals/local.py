@@ -30,7 +30,7 @@ class LocalKernel(AbstractSpec):
     it is the scale-mixture kernel.
     """
 
-    neighbours: tuple[int, ...] = (6, 12, 24, 48)
+    neighbours: tuple[int, ...] = (3, 6, 12, 24, 48, 96)
     widths: tuple[float, ...] = (0.25, 0.4, 0.6, 0.9, 1.3, 2.0)
     scales: ScaleMixtureKernel = dataclasses.field(default_factory=ScaleMixtureKernel)
     folds: int = 10

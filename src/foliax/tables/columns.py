@@ -41,24 +41,25 @@ def row_name(frame: pd.DataFrame, position: int) -> str:
 def numbers(frame: pd.DataFrame, columns: Sequence[str]) -> Numbers:
     """The named columns of a table."""
     found, troubles = [], []
-    for column in columns:
-        series = _column(frame, column)
-        values = _floats(series, column)
+    for name in columns:
+        series = column(frame, name)
+        values = _floats(series, name)
         found.append(values)
-        troubles.extend(_troubles(series, values, column))
+        troubles.extend(_troubles(series, values, name))
     return Numbers(np.stack(found, axis=1), troubles)
 
 
-def _column(frame: pd.DataFrame, column: str) -> pd.Series:
+def column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """A column by its name, which need not be a string in the table."""
     labels = [str(label) for label in frame.columns]
-    if column not in labels:
+    if name not in labels:
         shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
         raise TableError(
-            f"The table has no column '{column}'.{nearest(column, labels)} It has: {shown}."
+            f"The table has no column '{name}'.{nearest(name, labels)} It has: {shown}."
         )
-    if labels.count(column) > 1:
-        raise TableError(f"The table has {labels.count(column)} columns '{column}'. Rename one.")
-    return frame.iloc[:, labels.index(column)]
+    if labels.count(name) > 1:
+        raise TableError(f"The table has {labels.count(name)} columns '{name}'. Rename one.")
+    return frame.iloc[:, labels.index(name)]
 
 
 def _floats(series: pd.Series, column: str) -> np.ndarray:

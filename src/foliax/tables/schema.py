@@ -17,7 +17,7 @@ from jaxtyping import Float
 from ..manifolds import AbstractManifold, Product
 from ..turns import Turn
 from .clean import Prepared, prepare
-from .columns import numbers
+from .columns import column, numbers
 from .errors import TableError
 from .factor import Factor
 from .kinds import Measure
@@ -132,6 +132,11 @@ class Schema:
             "labels": [[axis.label for axis in axes] for axes in each],
             "units": [[axis.unit for axis in axes] for axes in each],
         }
+
+    def check_columns(self, frame: pd.DataFrame) -> None:
+        """An error where the table lacks a column."""
+        for name in self.columns:
+            column(frame, name)
 
     def settle(self, frame: pd.DataFrame) -> Schema:
         """The schema with the conventions that the data show, where it does not state them.
