@@ -15,7 +15,15 @@ from foliax.cli import app
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 HOW_TO = sorted((ROOT / "docs/how-to").glob("*.md"))
-SLOW = {"choose-a-model", "compare", "error-bars", "model-files", "scikit-learn", "speed"}
+SLOW = {
+    "choose-a-model",
+    "compare",
+    "error-bars",
+    "model-files",
+    "pictures",
+    "scikit-learn",
+    "speed",
+}
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
