@@ -11,6 +11,7 @@ from scipy import stats
 
 from foliax import metrics, targets
 from foliax.manifolds import (
+    Circle,
     Euclidean,
     Integers,
     Interval,
@@ -33,7 +34,8 @@ from foliax.specs import UnsupportedManifoldError
 from .agreement import agrees
 
 KEY = jax.random.key(0)
-COARSE = ScaleMixtureKernel(largest=600.0)
+# Of several scales, also where few rows need but one.
+COARSE = ScaleMixtureKernel(largest=600.0, chance=0.0)
 SHAPED = LocalKernel((8, 24), (0.5, 1.0), COARSE, folds=5)
 
 
@@ -233,3 +235,17 @@ def test_cells_of_any_width():
         found = log_cell(jnp.asarray(ends, jnp.float32), jnp.asarray(kappa, jnp.float32))
         seen = exact > 1e-30
         np.testing.assert_allclose(np.exp(np.asarray(found, float))[seen], exact[seen], rtol=2e-4)
+
+
+def sharpest(spec, rows):
+    density = spec.fit(Circle(), rows, key=KEY).density
+    return min(part.breadths.min() for part in density.parts)
+
+
+def test_rows_near_each_other_by_chance_make_no_spikes():
+    """Of 400 uniform angles some are very near each other; twins are so on purpose."""
+    rows = np.random.default_rng(0).uniform(-np.pi, np.pi, (400, 1)).astype(np.float32)
+    assert sharpest(ScaleMixtureKernel(), rows) > 0.1
+    assert sharpest(ScaleMixtureKernel(chance=0.0), rows) < 0.01
+    twins = np.concatenate([rows, rows + 1e-3])
+    assert sharpest(ScaleMixtureKernel(), twins) < 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import time
 from typing import Any, NamedTuple
@@ -31,19 +32,22 @@ class ScaleMixtureKernel(AbstractSpec):
     the rows by EM. A row leaves together with its exact copies, so that copies cannot drive the
     likelihood to infinity; where all of a row is counted or rounded, whose likelihood is bounded,
     it leaves alone. With several bandwidths (factors of a product, angles of a torus) their ratios
-    are found by the same likelihood on at most 1,200 rows. Beyond `max_rows` a random part of the
-    rows carries the kernels, and the others weigh them.
+    are found by the same likelihood on at most 600 rows. Beyond `max_rows` a random part of the
+    rows carries the kernels, and the others weigh them. The sharpest κ are left out where all of
+    them together gain no more than `chance` nats of log-likelihood: so much comes of a few rows
+    that happen to be near each other, and only spikes would come of it.
     """
 
     smallest: float = 0.5
     largest: float = 1.4e8
     max_rows: int = 20_000
+    chance: float = 5.0
 
     def __post_init__(self):
-        if not 0 < self.smallest < self.largest or self.max_rows < 2:
+        if not (0 < self.smallest < self.largest and self.max_rows >= 2 and self.chance >= 0):
             raise ValueError(
-                "ScaleMixtureKernel needs 0 < smallest < largest and max_rows >= 2, got "
-                f"{self.smallest}, {self.largest} and {self.max_rows}."
+                "ScaleMixtureKernel needs 0 < smallest < largest, max_rows >= 2 and chance >= 0, "
+                f"got {self.smallest}, {self.largest}, {self.max_rows} and {self.chance}."
             )
 
     def fit(
@@ -64,7 +68,7 @@ class ScaleMixtureKernel(AbstractSpec):
             space, centres.rows, centres.weights, centres.groups, self.kappas(), relative
         )
         scores = leave_one_out(kernels, held)
-        found = fitted(*mixed(where, (kernels,), scores, held.weights), began)
+        found = fitted(*mixed(where, (kernels,), scores, held.weights, self.chance), began)
         if len(centres.rows) < len(data.rows):
             found.record.events.append(
                 f"{len(centres.rows)} of {len(data.rows)} distinct rows carry kernels; the "
@@ -202,17 +206,37 @@ def mixed(
     parts: tuple[AbstractKernels, ...],
     scores: Float[np.ndarray, "n k"],
     weights: Float[np.ndarray, " n"],
+    chance: float,
 ) -> tuple[KernelDensity, float]:
     """The mixture of all components by EM on their held-out scores, and its mean held-out score.
 
-    The uniform density is among the components where there is one.
+    The uniform density is among the components where there is one. Sharp components are left out
+    where all of them together gain no more than `chance` nats.
     """
     finite = np.isfinite(manifold.log_total_volume())
     if finite:
         uniform = np.full((len(scores), 1), -manifold.log_total_volume())
         scores, parts = np.concatenate([scores, uniform], axis=1), (*parts, Background(manifold))
-    shares, best = mixture_weights(scores, weights)
+    order = np.argsort(-np.concatenate([part.breadths for part in parts]), kind="stable")
+    broad = order[: supported(scores[:, order], weights, chance)]
+    shares = np.zeros(len(order))
+    shares[broad], best = mixture_weights(scores[:, broad], weights)
     return KernelDensity(manifold, *pruned(parts, shares)), best
+
+
+def supported(
+    scores: Float[np.ndarray, "n k"], weights: Float[np.ndarray, " n"], chance: float
+) -> int:
+    """How many of the first components do as well as all, but for `chance` nats."""
+    _, best = mixture_weights(scores, weights)
+
+    def enough(count: int) -> bool:
+        if not np.isfinite(scores[:, :count].max(1)).all():
+            return False
+        _, found = mixture_weights(scores[:, :count], weights)
+        return len(scores) * (best - found) <= chance
+
+    return bisect.bisect_left(range(1, scores.shape[1]), True, key=enough) + 1
 
 
 def pruned(

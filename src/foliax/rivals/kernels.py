@@ -99,6 +99,11 @@ class AbstractKernels(eqx.Module):
     def components(self) -> int:
         """How many there are."""
 
+    @property
+    @abc.abstractmethod
+    def breadths(self) -> Float[np.ndarray, " k"]:
+        """The bandwidth of each, typically."""
+
     @abc.abstractmethod
     def only(self, use: Bool[np.ndarray, " k"]) -> AbstractKernels:
         """Some of the components."""
@@ -168,6 +173,10 @@ class ScaleKernels(AbstractKernels):
         return jax.lax.map(one, self.kappas) - self.log_masses + self.space.log_jacobian(y)
 
     @property
+    def breadths(self) -> Float[np.ndarray, " k"]:
+        return 1 / np.sqrt(np.asarray(self.kappas, float))
+
+    @property
     def components(self) -> int:
         return len(self.kappas)
 
@@ -218,6 +227,10 @@ class Background(AbstractKernels):
 
     def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
         return jnp.full(1, -self.manifold.log_total_volume(), y.dtype)
+
+    @property
+    def breadths(self) -> Float[np.ndarray, " k"]:
+        return np.full(1, np.inf)
 
     @property
     def components(self) -> int:

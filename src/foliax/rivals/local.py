@@ -56,7 +56,7 @@ class LocalKernel(AbstractSpec):
         data = data.take(order)
         scores, weighed = self._cross_fitted(tangents, data, relative)
         parts = self._parts(tangents, data, relative)
-        return fitted(*mixed(where, parts, scores, weighed), began)
+        return fitted(*mixed(where, parts, scores, weighed, self.scales.chance), began)
 
     def _parts(
         self, tangents: Tangents, data: Data, relative: np.ndarray

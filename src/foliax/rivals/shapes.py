@@ -102,6 +102,13 @@ class LocalKernels(AbstractKernels):
         return jax.lax.map(one, self.widths) + space.log_jacobian(y)
 
     @property
+    def breadths(self) -> Float[np.ndarray, " h"]:
+        """A shape's is the geometric mean of its deviations, and of rounded columns' too."""
+        diagonal = np.diagonal(np.asarray(self.whiten, float), axis1=1, axis2=2)
+        logs = np.concatenate([np.log(diagonal), 0.5 * np.log(np.asarray(self.precisions))], axis=1)
+        return np.asarray(self.widths, float) * np.exp(-np.median(logs.mean(1)))
+
+    @property
     def components(self) -> int:
         return len(self.widths)
 
