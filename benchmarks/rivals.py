@@ -131,12 +131,11 @@ def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
             event.startswith("Diverged") for event in fit.record.events
         )
     assert density is not None
-    near = KERNELS[0].fit(target.manifold, few, key=jax.random.key(0)).density
     rows = metrics.samples(density, samples, key=jax.random.key(SEED))
     scored = 20_000 if isinstance(spec, ManifoldODE) else samples
     value, _ = metrics.rows_log_prob(density, rows, np.arange(scored), jax.random.key(SEED), 4096)
     return {
-        "mass": metrics.total_mass(density, key=jax.random.key(SEED + 1), near=near, share=0.9),
+        "mass": metrics.total_mass(density, key=jax.random.key(SEED + 1), near=target, share=0.9),
         "seeds": seeds,
         "diverged": diverged,
         "samples": samples,

@@ -36,6 +36,7 @@ def mean_of(objective, d, rows, weights, n=400):
     return many(jax.random.split(jax.random.key(0), n))
 
 
+@pytest.mark.slow
 def test_bounds_tighten_towards_the_likelihood():
     d, rows, weights = case(Hyperspherical(Sphere(2)))
     exact = -float(jnp.mean(jax.vmap(lambda y: d.log_prob(y).value)(rows)))

@@ -89,6 +89,7 @@ def test_few_rows_do_not_decide_alone():
     assert 0.5 < pulled[0] < 0.9
 
 
+@pytest.mark.slow
 def test_a_spec_of_several():
     rows = metrics.samples(S2, 300, key=KEY)
     fitted = Stacking((ScaleMixtureKernel(largest=100.0), SPEC)).fit(Sphere(2), rows, key=KEY)

@@ -24,15 +24,23 @@ class Entry(NamedTuple):
 
     name: str
     scores: np.ndarray | None
+    weights: np.ndarray | None = None
     why: str = ""
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean held-out log density."""
+        assert self.scores is not None
+        return estimate(self.scores, self.weights)
 
 
 class Split(NamedTuple):
-    """Points to fit, their weights if any, and points that only score."""
+    """Points to fit and points that only score, and their weights, if any."""
 
     train: np.ndarray
     weights: np.ndarray | None
     test: np.ndarray
+    test_weights: np.ndarray | None
 
 
 def contest(
@@ -57,9 +65,9 @@ def contest(
         spec = spec_of(columns if name in BASELINES else name, minutes=minutes, steps=steps)
         try:
             scores = BASELINES.get(name, joint)(schema, spec, split, key)
-            entries.append(Entry(name, log_unit + scores))
+            entries.append(Entry(name, log_unit + scores, split.test_weights))
         except (UnsupportedManifoldError, ValueError, ArithmeticError, RuntimeError) as error:
-            entries.append(Entry(name, None, str(error)))
+            entries.append(Entry(name, None, why=str(error)))
     return entries
 
 
@@ -78,7 +86,7 @@ def independent(schema: Schema, spec: AbstractSpec, split: Split, key) -> np.nda
         kinds, np.split(split.train, ends, axis=1), np.split(split.test, ends, axis=1), strict=True
     )
     each = [
-        _scores(spec, kind.manifold(), Split(train, split.weights, test), key)
+        _scores(spec, kind.manifold(), split._replace(train=train, test=test), key)
         for kind, train, test in parts
     ]
     return np.sum(each, axis=0)
@@ -111,4 +119,4 @@ def lead(first: Entry, other: Entry) -> Estimate:
     """Mean paired difference of log densities, with its standard error."""
     assert first.scores is not None
     assert other.scores is not None
-    return estimate(first.scores - other.scores)
+    return estimate(first.scores - other.scores, first.weights)

@@ -161,11 +161,13 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         )
 
     @classmethod
-    def load(cls, path: Any) -> DensityEstimator:
-        """The estimator of a model file, fitted; with its schema, if it was fitted to a table."""
-        found = models.load(path)
-        model = found.about.get("model", found.spec)
-        estimator = cls(schema=found.schema, model=model)
+    def load(cls, path: Any, *, manifold: Any = None) -> DensityEstimator:
+        """The estimator of a model file, fitted; with its schema, if it was fitted to a table.
+
+        `manifold`: the user's own, which a file only describes.
+        """
+        found = models.load(path, manifold=manifold)
+        estimator = cls(schema=found.schema, model=found.spec or "auto")
         if found.schema is None:
             estimator.manifold = found.density.manifold
         estimator._settle(found.schema, found.density.manifold)
@@ -187,10 +189,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             raise ValueError("Rows go into a model file by their columns: fit with a schema.")
         frames = [_frame(part, self.schema_) for part in (X, held_out) if part is not None]
         both = pd.concat(frames, ignore_index=True)
-        numbers = np.arange(len(both))
-        return gather(
-            both, None, self.schema_, numbers[: len(frames[0])], numbers[len(frames[0]) :]
-        )
+        self.schema_.prepare(both, project=self.project)  # an error where a row is invalid
+        train, test = np.split(np.arange(len(both)), [len(frames[0])])
+        shuffled = check_random_state(0).permutation
+        return gather(both, None, self.schema_, shuffled(train), shuffled(test))
 
     def _climbed(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
         random, project = np.random.default_rng(0), jax.jit(jax.vmap(self.manifold_.project))
@@ -220,8 +222,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             kinds = [np.float64, np.float32]
             return validate_data(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
         frame = _frame(X, self.schema_)
-        self.schema_.check_columns(frame)
-        named: Any = frame[list(self.schema_.columns)]
+        named: Any = self.schema_.only(frame)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return frame
 
@@ -248,7 +249,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         data = state.pop("_density_bytes", None)
         BaseEstimator.__setstate__(self, state)
         if data is not None:
-            self.density_ = store.loads(data).density
+            self.density_ = store.loads(data, manifold=self.manifold).density
 
 
 def _key(random_state: Any):

@@ -6,6 +6,7 @@ import dataclasses
 import io
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import PRNGKeyArray
@@ -60,10 +61,11 @@ class Evidence:
 def split(n: int, share: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to fit and of those to hold out, both in random order.
 
-    None are held out of fewer than 200: there every row is needed.
+    None are held out of fewer than 200, where every row is needed; else 20 at the least.
     """
     if share == 0 or n < LEAST_TO_HOLD_OUT:
-        return np.arange(n), np.arange(0)
+        return np.asarray(jax.random.permutation(key, n)), np.arange(0)
+    share = max(share, 20 / n)
     train, _, test, _ = hold_out(np.arange(n), None, share, key)
     return train, test
 
@@ -75,8 +77,8 @@ def gather(
     train: np.ndarray,
     test: np.ndarray,
 ) -> Evidence:
-    """The evidence of a table's valid rows, split by number."""
-    columns: Any = frame[list(schema.columns)]
+    """The evidence of a table's valid rows, split by number, in random order."""
+    columns = schema.only(frame)
 
     def rows(numbers: np.ndarray, most: int) -> Rows:
         kept = numbers[:most]

@@ -40,9 +40,13 @@ class Comparison(NamedTuple):
     """Root mean square of the log densities' own standard errors."""
 
 
-def estimate(values: np.ndarray) -> Estimate:
-    """Mean and standard error of independent values."""
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
+def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
+    """Mean and standard error of independent values; weights are given, not estimated."""
+    n = len(values)
+    share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    mean = share @ values
+    variance = (share**2 * (values - mean) ** 2).sum() * n / (n - 1)
+    return Estimate(float(mean), float(np.sqrt(variance)))
 
 
 @eqx.filter_jit

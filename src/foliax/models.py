@@ -49,15 +49,15 @@ def save(
     store.save(path, density, spec=spec, record=record, extra=extra)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """A model that `save` wrote."""
+def load(path: str | os.PathLike[str], *, manifold: Any = None) -> Model:
+    """A model that `save` wrote; `manifold` as `store.load` wants it."""
     if not Path(path).is_file():
         raise ModelFileError(f"There is no model file {path}. Make one: foliax fit your.csv")
-    saved = store.load(path)
+    saved = store.load(path, manifold=manifold)
     if not isinstance(saved.extra, dict) or not saved.extra.keys() >= {"schema", "evidence"}:
         raise ModelFileError(
-            f"{path} holds a density without a table: it was written by foliax.store.save. "
-            "Load it by foliax.store.load."
+            f"{path} says nothing of a table: it was written by foliax.store.save, or by an older "
+            "foliax. Load the density alone by foliax.store.load."
         )
     schema, evidence = saved.extra["schema"], saved.extra["evidence"]
     try:

@@ -11,6 +11,7 @@ from foliax.contest import INDEPENDENT, UNIFORM
 from foliax.evidence import Evidence, gather, split
 from foliax.manifolds import Naturals
 from foliax.marginal import evaluate
+from foliax.metrics import estimate
 from foliax.report import assess
 from foliax.report.assess import covered
 from foliax.rivals import DirectionalMixture, ScaleMixtureKernel
@@ -89,7 +90,7 @@ def test_a_model_too_sure_of_itself_is_seen(density):
     """Rows twice as far from the ridge as the model's samples."""
     k1, k2 = jax.random.split(KEY)
     values = evaluate(density, SCHEMA.encode(table(spread=16.0)), key=KEY).value
-    found = covered(density, values, k1, k2)
+    found = covered(density, values, None, k1, k2)
     level = np.array([0.5, 0.9])
     assert (found.inside(level) < found.band(level)[0]).all()
     assert found.p_value < 1e-6
@@ -99,8 +100,23 @@ def test_ties_are_broken_by_lot():
     """Counts have few log densities, many rows each; ranks are uniform all the same."""
     rows = np.random.default_rng(0).poisson(1.0, 800)[:, None]
     fitted = ScaleMixtureKernel().fit(Naturals(1), rows[:400], key=KEY).density
-    found = covered(fitted, evaluate(fitted, rows[400:], key=KEY).value, *jax.random.split(KEY))
+    values = evaluate(fitted, rows[400:], key=KEY).value
+    found = covered(fitted, values, None, *jax.random.split(KEY))
     level = np.linspace(0.05, 0.95, 19)
     # Kolmogorov's 1 % bound of 400 ranks.
     assert np.abs(found.inside(level) - level).max() < 1.63 / np.sqrt(400)
     assert len(np.unique(found.ranks)) == 400
+
+
+def test_weights_count_in_coverage_and_scores(density):
+    """Rows off the ridge have weight 0: without weights the fit would be called off."""
+    good, bad = SCHEMA.encode(table(200)), SCHEMA.encode(table(200, spread=40.0))
+    values = evaluate(density, np.concatenate([good, bad]), key=KEY).value
+    weights = np.repeat([2.0, 0.0], 200)
+    k1, k2 = jax.random.split(KEY)
+    assert covered(density, values, None, k1, k2).p_value < 1e-6
+    found = covered(density, values, weights, k1, k2)
+    assert found.p_value > 0.01
+    assert found.worth == pytest.approx(200)
+    value, error = estimate(values, weights)
+    assert (value, error) == pytest.approx(estimate(values[:200]), rel=0.01)

@@ -249,3 +249,13 @@ def test_rows_near_each_other_by_chance_make_no_spikes():
     assert sharpest(ScaleMixtureKernel(chance=0.0), rows) < 0.01
     twins = np.concatenate([rows, rows + 1e-3])
     assert sharpest(ScaleMixtureKernel(), twins) < 0.01
+
+
+def test_copies_are_rows_when_chance_is_judged():
+    """Few values, many rows: broad kernels alone would treble the variance."""
+    rows = np.random.default_rng(0).poisson(1.0, (5000, 1)).astype(np.float32)
+    density = ScaleMixtureKernel().fit(Naturals(1), rows, key=KEY).density
+    values = np.arange(40.0, dtype=np.float32)[:, None]
+    p = np.exp(metrics.log_densities(density, values, key=KEY)[0])
+    mean = p @ values[:, 0]
+    assert p @ (values[:, 0] - mean) ** 2 == pytest.approx(rows.var(), rel=0.1)

@@ -110,6 +110,7 @@ def test_the_density_is_that_of_em(name):
     )
 
 
+@pytest.mark.slow
 @EACH
 def test_twenty_seeds(name):
     where, rows = TARGETS[name].manifold, drawn(name)[:200]

@@ -64,11 +64,11 @@ def compare(
         weights=weights,
     )
     key = jax.random.key(seed)
-    train, train_weights, test, _ = hold_out(table.points, table.weights, held_out, key)
+    split = contest.Split(*hold_out(table.points, table.weights, held_out, key))
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
         entries = contest.contest(
             table.schema,
-            contest.Split(train, train_weights, test),
+            split,
             names,
             minutes=minutes,
             steps=steps,
@@ -106,7 +106,7 @@ def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
 
     if entry.scores is None:
         return {"model": entry.name, "skipped": entry.why}
-    found: dict[str, Any] = {"model": entry.name, "mean": float(entry.scores.mean())}
+    found: dict[str, Any] = {"model": entry.name, "mean": entry.mean.value}
     if entry is not first:
         lead = contest.lead(first, entry)
         found |= {"lead of": first.name, "lead": lead.value, "standard error": lead.error}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
-from scipy.stats import binom, ks_2samp
+from scipy.stats import betabinom, kstwobign
 
 from ..contest import INDEPENDENT, UNIFORM, Entry, Split, contest
 from ..density import AbstractDensity
@@ -24,21 +24,30 @@ THIS, KERNEL = "this model", "kernel"
 class Coverage(NamedTuple):
     """For each held-out row, the share of the model's own samples that are more likely.
 
-    Uniform where the model is right. `p_value`: of both sets of log densities being of one
-    distribution (Kolmogorov and Smirnov).
+    Uniform where the model is right. `p_value`: of that, by Kolmogorov and Smirnov's test.
     """
 
     ranks: np.ndarray
+    weights: np.ndarray
     p_value: float
+
+    @property
+    def worth(self) -> float:
+        """Kish's number of rows: how many equal ones the weighted ones are worth."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     def inside(self, level: np.ndarray) -> np.ndarray:
         """The share of rows in the region of highest density that holds a share `level`."""
-        return (self.ranks[None] <= np.atleast_1d(level)[:, None]).mean(axis=1)
+        within = self.ranks[None] <= np.atleast_1d(level)[:, None]
+        return within @ self.weights / self.weights.sum()
 
     def band(self, level: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Where `inside` is to be expected at one level, were the model right."""
-        n = len(self.ranks)
-        low, high = binom.interval(confidence, n, level)
+        """Where `inside` is to be expected at one level, were the model right.
+
+        The region's edge is that of `DRAWS` samples, so a share of it is beta distributed.
+        """
+        n, below = round(self.worth), level * (DRAWS + 1)
+        low, high = betabinom.interval(confidence, n, below, DRAWS + 1 - below)
         return low / n, high / n
 
 
@@ -48,7 +57,6 @@ class Assessment(NamedTuple):
     `entries`: this model first, then the baselines.
     """
 
-    points: np.ndarray
     scores: np.ndarray
     errors: np.ndarray
     entries: list[Entry]
@@ -75,24 +83,31 @@ def assess(
     )
     show("held-out rows")
     found = evaluate(density, test, key=k1)
-    coverage = covered(density, found.value, k2, k3)
+    weights = evidence.test.weights
+    coverage = covered(density, found.value, weights, k2, k3)
     scores = found.value.astype(float) + schema.measure().log_unit
     others = contest(
         schema,
-        Split(train, evidence.train.weights, test),
+        Split(train, evidence.train.weights, test, weights),
         [KERNEL, INDEPENDENT, UNIFORM],
         columns="local kernel",
         key=k4,
         show=show,
     )
-    return Assessment(test, scores, found.error, [Entry(THIS, scores), *others], coverage)
+    return Assessment(scores, found.error, [Entry(THIS, scores, weights), *others], coverage)
 
 
-def covered(density: AbstractDensity, value: np.ndarray, k1, k2) -> Coverage:
+def covered(
+    density: AbstractDensity, value: np.ndarray, weights: np.ndarray | None, k1, k2
+) -> Coverage:
     """Log densities of held-out rows among those of the model's samples; ties are broken by lot."""
     own = np.sort(evaluate(density, samples(density, DRAWS, key=k1), key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
     lots = np.random.default_rng(0).uniform(size=len(value))
     ranks = 1 - (less + lots * (up_to - less)) / DRAWS
-    test: Any = ks_2samp(own, value)
-    return Coverage(ranks, float(test.pvalue))
+    found = Coverage(ranks, np.ones(len(value)) if weights is None else weights, 1.0)
+    order = np.sort(ranks)
+    above = found.inside(order)
+    gap = max(np.abs(above - order).max(), np.abs(np.append(0, above[:-1]) - order).max())
+    count = found.worth * DRAWS / (found.worth + DRAWS)
+    return found._replace(p_value=float(kstwobign.sf(gap * np.sqrt(count))))

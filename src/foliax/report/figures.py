@@ -18,12 +18,14 @@ def training(history: list[Block]) -> Figure:
     ax.plot(steps, [block.loss for block in history], color=DATA_EDGE, lw=1.2, label="training")
     ax.plot(steps, [block.validation for block in history], color=MODEL, lw=1.6, label="held out")
     best = history[-1].best_validation
-    ax.axhline(best, color=RULE, lw=0.8, ls=":", label=f"best held out, {best:.3f}")
-    # The first steps are far above the rest.
-    tail = [b.validation for b in history[len(history) // 10 :]]
-    low, high = np.nanmin(tail), np.nanmax(tail)
-    margin = 0.3 * max(high - low, 0.05)
-    ax.set_ylim(low - margin, high + margin)
+    if np.isfinite(best):
+        ax.axhline(best, color=RULE, lw=0.8, ls=":", label=f"best held out, {best:.3f}")
+    # The first steps are far above the rest; nothing may be held out, which gives no finite score.
+    tail = np.array([v for b in history[len(history) // 10 :] for v in (b.validation, b.loss)])
+    tail = tail[np.isfinite(tail)]
+    if len(tail):
+        margin = 0.1 * max(np.ptp(tail), 0.05)
+        ax.set_ylim(tail.min() - margin, np.quantile(tail, 0.98) + margin)
     ax.set_xlabel("step", fontsize=SMALL)
     ax.set_ylabel("loss (nats per row)", fontsize=SMALL)
     ax.legend(fontsize=SMALL, frameon=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
@@ -13,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..contest import INDEPENDENT, lead
 from ..evidence import Evidence, Rows
-from ..metrics import estimate, samples
+from ..metrics import samples
 from ..models import Model
 from ..tables import Schema
 from . import figures, views
@@ -50,7 +51,7 @@ def report(
         _held_out(model, schema, found),
         _coverage(found),
         _extremes(model, schema, found),
-        _loading(schema, path),
+        _loading(path),
         _footer(model),
     ]
     style = files("foliax.report").joinpath("page.css").read_text(encoding="utf-8")
@@ -64,15 +65,10 @@ def report(
 
 
 def _header(model: Model, schema: Schema, found: Assessment | None, title: str) -> str:
-    names = {
-        "data": "Data",
-        "pictures": "Pictures",
-        "fit": "Fit",
-        "held-out": "Held-out rows",
-        "good": "Is it good?",
-        "extremes": "Most and least likely",
-        "load": "Use it",
-    }
+    names = {"data": "Data", "pictures": "Pictures", "fit": "Fit", "held-out": "Held-out rows"}
+    if found is not None:
+        names |= {"good": "Is it good?", "extremes": "Most and least likely"}
+    names["load"] = "Use it"
     links = "".join(f'<a href="#{name}">{text}</a>' for name, text in names.items())
     cards = "".join(
         f'<div class="card {kind}"><b>{m.words(value)}</b><span>{m.words(what)}</span></div>'
@@ -93,7 +89,7 @@ def _cards(
         yield f"{model.evidence.train.of:,}", "rows fitted", ""
     yield str(model.density.manifold.dim), "dimensions", ""
     if found is not None:
-        mean = estimate(found.scores)
+        mean = found.entries[0].mean
         yield f"{mean.value:.3f} ± {mean.error:.3f}", "held-out log density (nats per row)", ""
         good = found.coverage.p_value >= DOUBTFUL
         words = "no misfit seen" if good else "misfit seen"
@@ -115,25 +111,22 @@ def _verdict(evidence: Evidence | None, found: Assessment | None) -> Iterator[st
 
 
 def _compared(by, name: str, n: int) -> str:
-    how = "beats" if by.value > 0 else "is behind"
-    times = abs(by.value) / by.error if by.error > 0 else np.inf
-    weight = f"{times:.1f} standard errors" if np.isfinite(times) else "on every row alike"
-    if times < 2:
-        how = "is level with"
+    times = abs(by.value) / by.error if by.error > 0 else 0.0
+    how = "is level with" if times < 2 else "beats" if by.value > 0 else "is behind"
     return (
         f"It {how} {'the ' if name != INDEPENDENT else ''}{name}"
         f"{' density' if name == 'uniform' else ''} on {n:,} held-out rows: "
-        f"{by.value:+.3f} ± {by.error:.3f} nats per row ({weight})."
+        f"{by.value:+.3f} ± {by.error:.3f} nats per row ({times:.1f} standard errors)."
     )
 
 
 def _covered(found: Assessment) -> str:
     inside = found.coverage.inside(np.array([0.5, 0.9]))
-    n = len(found.scores)
+    n = found.coverage.worth
     return (
         f"{inside[0]:.0%} of the held-out rows lie in the region that should hold 50 % of them, "
         f"{inside[1]:.0%} in that of 90 % (± {np.sqrt(0.25 / n):.0%} and "
-        f"± {np.sqrt(0.09 / n):.0%} by chance)."
+        f"± {np.sqrt(0.09 / n):.0%} is one standard error)."
     )
 
 
@@ -145,13 +138,16 @@ def _data(model: Model, schema: Schema) -> str:
     counted = f"{evidence.train.of:,} rows were fitted, {evidence.test.of:,} held out at random"
     source = model.about.get("data")
     lines.insert(0, m.paragraph(f"{counted}{f', of {source}' if source else ''}."))
+    kept = len(evidence.train.frame) + len(evidence.test.frame)
+    if kept < evidence.train.of + evidence.test.of:
+        lines.append(m.paragraph(f"Of the {kept:,} rows that the model file keeps:"))
     lines.append(m.table_of(_columns(evidence, schema)))
     if not evidence.findings:
         lines.append(m.paragraph("The audit found nothing that would harm a density estimate."))
     for finding in evidence.findings:
         where = f"{', '.join(finding.columns)}: " if finding.columns else ""
         lines.append(
-            f'<div class="finding {finding.severity}">'
+            f'<div class="finding {m.words(finding.severity)}">'
             f"<b>{m.words(f'{finding.severity}: {where}{finding.message}.')}</b><br>"
             f"{m.words(finding.consequence)}</div>"
         )
@@ -228,7 +224,7 @@ def _held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
             continue
         by = lead(first, entry)
         behind = "" if entry is first else f"{by.value:+.3f} ± {by.error:.3f}"
-        mean = estimate(entry.scores)
+        mean = entry.mean
         rows.append([entry.name, f"{mean.value:.3f} ± {mean.error:.3f}", behind])
     assert model.evidence is not None
     train = model.evidence.train
@@ -289,8 +285,10 @@ def _extremes(model: Model, schema: Schema, found: Assessment | None) -> str:
     if found is None or model.evidence is None:
         return ""
     table = model.evidence.test.frame.reset_index(drop=True)
-    table = table.assign(**{"log density": found.scores, "error": found.errors})
-    table["samples less likely"] = [f"{1 - rank:.1%}" for rank in found.coverage.ranks]
+    less = [f"{1 - rank:.1%}" for rank in found.coverage.ranks]
+    own = {"log density": found.scores, "error": found.errors, "samples less likely": less}
+    # The user's columns may have these names too.
+    table = pd.concat([table, pd.DataFrame(own)], axis=1)
     order = np.argsort(-found.scores)
     least = table.iloc[order[::-1][:LISTED]]
     return m.section(
@@ -306,16 +304,16 @@ def _extremes(model: Model, schema: Schema, found: Assessment | None) -> str:
     )
 
 
-def _loading(schema: Schema, path: str) -> str:
-    columns = ", ".join(schema.columns)
+def _loading(path: str) -> str:
+    file = shlex.quote(path)
     return m.section(
         "load",
         "Use it",
         m.paragraph("On the command line:"),
         m.code(
-            f"foliax score {path} new.csv -o scored.csv   # columns {columns}\n"
-            f"foliax sample {path} -n 1000 -o samples.csv\n"
-            f"foliax plot {path} new.csv -o picture.png"
+            f"foliax score {file} new.csv -o scored.csv\n"
+            f"foliax sample {file} -n 1000 -o samples.csv\n"
+            f"foliax plot {file} new.csv -o picture.png"
         ),
         m.paragraph("In Python:"),
         m.code(

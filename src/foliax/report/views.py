@@ -81,7 +81,7 @@ def parts(
             bare = Drawn(alone.manifold(), jnp.asarray(own))
             yield Part(factor.name, alone, bare, seen, "pair", "samples against data")
         else:
-            how = f"the other columns integrated out by {DRAWS:,} samples"
+            how = f"a kernel estimate of {DRAWS:,} samples of the model"
             yield Part(factor.name, alone, found, seen, None, how)
 
 

@@ -68,7 +68,7 @@ class ScaleMixtureKernel(AbstractSpec):
             space, centres.rows, centres.weights, centres.groups, self.kappas(), relative
         )
         scores = leave_one_out(kernels, held)
-        found = fitted(*mixed(where, (kernels,), scores, held.weights, self.chance), began)
+        found = fitted(*mixed(where, (kernels,), scores, held, self.chance), began)
         if len(centres.rows) < len(data.rows):
             found.record.events.append(
                 f"{len(centres.rows)} of {len(data.rows)} distinct rows carry kernels; the "
@@ -205,7 +205,7 @@ def mixed(
     manifold: AbstractManifold,
     parts: tuple[AbstractKernels, ...],
     scores: Float[np.ndarray, "n k"],
-    weights: Float[np.ndarray, " n"],
+    rows: Data,
     chance: float,
 ) -> tuple[KernelDensity, float]:
     """The mixture of all components by EM on their held-out scores, and its mean held-out score.
@@ -218,23 +218,25 @@ def mixed(
         uniform = np.full((len(scores), 1), -manifold.log_total_volume())
         scores, parts = np.concatenate([scores, uniform], axis=1), (*parts, Background(manifold))
     order = np.argsort(-np.concatenate([part.breadths for part in parts]), kind="stable")
-    broad = order[: supported(scores[:, order], weights, chance)]
+    broad = order[: supported(scores[:, order], rows, chance)]
     shares = np.zeros(len(order))
-    shares[broad], best = mixture_weights(scores[:, broad], weights)
+    shares[broad], best = mixture_weights(scores[:, broad], rows.weights)
     return KernelDensity(manifold, *pruned(parts, shares)), best
 
 
-def supported(
-    scores: Float[np.ndarray, "n k"], weights: Float[np.ndarray, " n"], chance: float
-) -> int:
-    """How many of the first components do as well as all, but for `chance` nats."""
-    _, best = mixture_weights(scores, weights)
+def supported(scores: Float[np.ndarray, "n k"], rows: Data, chance: float) -> int:
+    """How many of the first components do as well as all, but for `chance` nats.
 
-    def enough(count: int) -> bool:
-        if not np.isfinite(scores[:, :count].max(1)).all():
+    Copies that leave together are one row; others are as many as their weight says.
+    """
+    _, best = mixture_weights(scores, rows.weights)
+    count = len(scores) if rows.together else max(len(scores), float(rows.weights.sum()))
+
+    def enough(first: int) -> bool:
+        if not np.isfinite(scores[:, :first].max(1)).all():
             return False
-        _, found = mixture_weights(scores[:, :count], weights)
-        return len(scores) * (best - found) <= chance
+        _, found = mixture_weights(scores[:, :first], rows.weights)
+        return bool(count * (best - found) <= chance)
 
     return bisect.bisect_left(range(1, scores.shape[1]), True, key=enough) + 1
 

@@ -69,8 +69,8 @@ class LocalKernel(AbstractSpec):
 
     def _cross_fitted(
         self, tangents: Tangents, data: Data, relative: np.ndarray
-    ) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, " m"]]:
-        """Log densities of rows under components made without their fold, and their weights."""
+    ) -> tuple[Float[np.ndarray, "m k"], Data]:
+        """Log densities of rows under components made without their fold, and these rows."""
         n = len(data.rows)
         folds = min(self.folds, n)
         size = n // folds
@@ -84,5 +84,5 @@ class LocalKernel(AbstractSpec):
             parts = self._parts(tangents, data.take(kept), relative)
             each = [np.asarray(components_of(part, rows, nobody), float) for part in parts]
             scores.append(np.concatenate(each, axis=1))
-            weighed.append(data.weights[held])
-        return np.concatenate(scores), np.concatenate(weighed)
+            weighed.append(held)
+        return np.concatenate(scores), data.take(np.concatenate(weighed))

@@ -133,10 +133,9 @@ class Schema:
             "units": [[axis.unit for axis in axes] for axes in each],
         }
 
-    def check_columns(self, frame: pd.DataFrame) -> None:
-        """An error where the table lacks a column."""
-        for name in self.columns:
-            column(frame, name)
+    def only(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The schema's columns of a table; an error where it lacks one."""
+        return pd.DataFrame({name: column(frame, name) for name in self.columns})
 
     def settle(self, frame: pd.DataFrame) -> Schema:
         """The schema with the conventions that the data show, where it does not state them.
