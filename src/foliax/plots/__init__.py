@@ -5,7 +5,7 @@ from .axes import TURNS, Axis, Turn
 from .coasts import coastlines
 from .draw import draw
 from .frames import Frame, frame
-from .interactive import interactive
+from .interactive import NoInteractiveViewError, interactive
 from .page import interactive_html
 from .save import save
 from .scene import Scene
@@ -15,6 +15,7 @@ __all__ = [
     "TURNS",
     "Axis",
     "Frame",
+    "NoInteractiveViewError",
     "Scene",
     "Turn",
     "coastlines",

@@ -67,10 +67,14 @@ def interactive(
     }
 
 
+class NoInteractiveViewError(ValueError):
+    """A manifold that has only still pictures."""
+
+
 @functools.singledispatch
 def contents(manifold: AbstractManifold, scene: Scene) -> dict[str, Any]:
     """What is particular to the kind of view."""
-    raise ValueError(
+    raise NoInteractiveViewError(
         f"There is no interactive view of a density on {manifold}: there is one on S² and its "
         "quotients (globe), T² (map) and SO(3) and its quotients (ball). Use draw instead."
     )

@@ -101,7 +101,7 @@ def turning(part: Part, key: PRNGKeyArray) -> str:
         view = plots.interactive(
             part.density, part.rows, **part.schema.axes(), key=key, title=part.title
         )
-    except ValueError:
+    except plots.NoInteractiveViewError:
         return ""
     return plots.interactive_html(view)
 
