@@ -110,6 +110,9 @@ class DequantizedDensity(AbstractDensity):
     def log_branches_and_cost(self, y: Point, z: Aux) -> tuple[Float[Array, " b"], Scalar]:
         """log π(x_b) + log_volume_b of every branch, and the mean cost of the ambient paths."""
         x, log_volume = self.dequantization.preimages(y, z)
+        if len(x) == 1:  # a batch axis of one would slow matrix products
+            log_prob, cost = self.ambient.log_prob_and_cost(x[0])
+            return log_prob + log_volume, cost
         log_prob, cost = jax.vmap(self.ambient.log_prob_and_cost)(x)
         return log_prob + log_volume, jnp.mean(cost)
 

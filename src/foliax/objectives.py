@@ -66,7 +66,8 @@ class ImportanceWeighted(AbstractObjective):
 
     Its gradient in q's parameters is doubly reparameterised (Tucker et al. 2019): through z only,
     each path weighted by the square of its normalised weight. That of the plain estimate has a
-    signal-to-noise ratio that falls with K.
+    signal-to-noise ratio that falls with K. The small part of it that is the cost's way through z
+    is weighted along, which spares a second pass.
     """
 
     samples: int = 8
@@ -86,12 +87,11 @@ class ImportanceWeighted(AbstractObjective):
         (log_w, cost), pull_w = jax.vjp(weighed, params, z)
         share = jax.nn.softmax(log_w, axis=1)
         mean_share = -(weights[:, None] * share) / len(rows)
-        by_params, by_z = pull_w((mean_share, jnp.zeros_like(cost)))
-        by_path, by_path_z = pull_w((jnp.zeros_like(log_w), jnp.full_like(cost, self.cost)))
-        (by_noise,) = pull_z(by_z * share[:, :, None] + by_path_z)
+        by_params, by_z = pull_w((mean_share, jnp.full_like(cost, self.cost)))
+        (by_noise,) = pull_z(by_z * share[:, :, None])
         bound = jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.samples)
         value = -(weights * bound).mean() + self.cost * cost
-        return value, jax.tree.map(lambda *parts: sum(parts), by_params, by_path, by_noise)
+        return value, jax.tree.map(jnp.add, by_params, by_noise)
 
     def log_score(self, model, y, *, samples, key):
         return log_bound(model, y, samples, key)
@@ -164,11 +164,13 @@ def log_weights(
 ) -> tuple[Float[Array, "n s"], Float[Array, ""]]:
     """log w of every row and z, and the mean cost of the ambient paths."""
 
-    def one(y, z) -> tuple[Any, Any]:
-        if over_branches:
-            branches, cost = model.log_branches_and_cost(y, z)
-            return branches.mean() - model.dequantizer.log_prob(model.manifold.features(y), z), cost
-        return model.log_weight_and_cost(y, z)
+    def pairs(function):
+        return jax.vmap(jax.vmap(function, (None, 0)))(rows, z)
 
-    log_w, cost = jax.vmap(jax.vmap(one, (None, 0)))(rows, z)
-    return log_w, cost.mean()
+    x, log_volume = pairs(model.dequantization.preimages)
+    # In one flat batch: matrix products with several batch axes take up to three times as long.
+    log_prob, cost = jax.vmap(model.ambient.log_prob_and_cost)(x.reshape(-1, x.shape[-1]))
+    branches = log_prob.reshape(log_volume.shape) + log_volume
+    log_q = pairs(lambda y, z: model.dequantizer.log_prob(model.manifold.features(y), z))
+    joint = branches.mean(2) if over_branches else jax.nn.logsumexp(branches, axis=2)
+    return joint - log_q, cost.mean()
