@@ -118,7 +118,7 @@ def measure(name: str) -> dict:
         "training seconds": round(fitted.record.seconds, 1),
         "KL(q‖p)": found.kl_qp,
         "KL(p‖q)": found.kl_pq,
-        "ESS": found.ess,
+        "ESS": found.ess.value,
         "mass": found.mass,
         "rms error of log q": found.log_error,
         "versions": {"jax": jax.__version__},

@@ -109,7 +109,7 @@ def measure(name: str) -> dict:
         "training seconds": round(fit.record.seconds, 1),
         "KL(q‖p)": found.kl_qp,
         "KL(p‖q)": found.kl_pq,
-        "ESS": found.ess,
+        "ESS": found.ess.value,
         "mass": found.mass,
         "events": fit.record.events,
         "versions": {"jax": jax.__version__},

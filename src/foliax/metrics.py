@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .density import AbstractDensity
-from .marginal import rows_log_prob
+from .marginal import evaluate, rows_log_prob
 from .targets import AbstractTarget
 
 
@@ -32,12 +33,23 @@ class Comparison(NamedTuple):
     """KL(q‖p) = E_q[w − 1 − log w], w = p/q: sees lost mass, and is never negative."""
     kl_pq: Estimate
     """KL(p‖q) = E_p[v − 1 − log v], v = q/p."""
-    ess: float
-    """Relative effective sample size of q's samples weighted by w."""
+    ess: Estimate
+    """Relative effective sample size of q's samples weighted by w: (E w)²/E w²."""
     mass: Estimate
     """Total mass of q's log densities."""
     log_error: float
-    """Root mean square of the log densities' own standard errors."""
+    """Root mean square e of the log densities' own standard errors; kl_qp holds e²/2 of them."""
+    self_normalised_qp: Estimate
+    """E_q[−log w] + log E_q[w]: the paper's KL(q‖p), which cannot see lost mass."""
+    self_normalised_pq: Estimate
+    """The same from p's samples."""
+
+
+class Moments(NamedTuple):
+    """Squared distances of q's and p's means and covariances, of embedded points."""
+
+    mean: Estimate
+    covariance: Estimate
 
 
 def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
@@ -116,19 +128,63 @@ def reciprocal_mass(
 
 
 def compare(
-    density: AbstractDensity, target: AbstractTarget, n: int = 20_000, *, key: PRNGKeyArray
+    density: AbstractDensity,
+    target: AbstractTarget,
+    n: int = 20_000,
+    *,
+    key: PRNGKeyArray,
+    tol: float = math.inf,
 ) -> Comparison:
-    """q against p by n samples of each."""
+    """q against p by n samples of each; q's log densities to an error of `tol`, where reachable."""
     k1, k2, k3, k4, k5 = jax.random.split(key, 5)
     from_q, from_p = samples(density, n, key=k1), samples(target, n, key=k2)
-    q_at_q, error = log_densities(density, from_q, key=k3)
-    log_w = log_densities(target, from_q, key=k3)[0] - q_at_q
-    log_v = log_densities(density, from_p, key=k4)[0] - log_densities(target, from_p, key=k4)[0]
+    at_q = evaluate(density, from_q, tol=tol, key=k3)
+    at_p = evaluate(density, from_p, tol=tol, key=k4)
+    log_w = log_densities(target, from_q, key=k3)[0] - at_q.value
+    log_v = at_p.value - log_densities(target, from_p, key=k4)[0]
     w, v = np.exp(log_w), np.exp(log_v)
     return Comparison(
         estimate(w - 1 - log_w),
         estimate(v - 1 - log_v),
-        float(w.sum() ** 2 / (w**2).sum() / n),
+        relative_ess(w),
         total_mass(density, n, key=k5, near=target),
-        float(np.sqrt((error**2).mean())),
+        float(np.sqrt((at_q.error**2).mean())),
+        self_normalised(log_w),
+        self_normalised(log_v),
     )
+
+
+def relative_ess(w: np.ndarray) -> Estimate:
+    """(mean w)²/mean w², its error to first order."""
+    share, square = w / w.mean(), w**2 / (w**2).mean()
+    value = float(w.mean() ** 2 / (w**2).mean())
+    return Estimate(value, value * estimate(2 * share - square).error)
+
+
+def self_normalised(log_w: np.ndarray) -> Estimate:
+    """mean(−log w) + log mean w, its error to first order."""
+    w = np.exp(log_w)
+    return Estimate(float(np.log(w.mean()) - log_w.mean()), estimate(w / w.mean() - log_w).error)
+
+
+def moments(rows: np.ndarray, others: np.ndarray) -> Moments:
+    """Of two sets of independent rows: how far their means and their covariances are apart."""
+    products = (
+        np.einsum("ni,nj->nij", centred, centred).reshape(len(centred), -1)
+        for centred in (part - part.mean(0) for part in (rows, others))
+    )
+    return Moments(squared_distance(rows, others), squared_distance(*products))
+
+
+def squared_distance(rows: np.ndarray, others: np.ndarray) -> Estimate:
+    """‖E rows − E others‖², without the bias of finite samples, so that it may be negative.
+
+    With V the covariance of the difference of means, the squared difference has the mean
+    ‖Δ‖² + tr V and the variance 4ΔᵀVΔ + 2 tr V².
+    """
+    difference = rows.mean(0) - others.mean(0)
+    v = np.cov(rows.T) / len(rows) + np.cov(others.T) / len(others)
+    square = (v**2).sum()
+    value = difference @ difference - np.trace(v)
+    variance = 4 * max(difference @ v @ difference - square, 0) + 2 * square
+    return Estimate(float(value), float(np.sqrt(variance)))

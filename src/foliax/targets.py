@@ -12,8 +12,17 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import quad
 
 from .density import AbstractDensity
-from .directional import log_vmf_mass, sample_rotation, sample_turn, sample_von_mises_fisher
-from .manifolds import SpecialOrthogonal, Sphere, Torus
+from .directional import (
+    bingham,
+    envelopes,
+    log_vmf_mass,
+    sample_bingham,
+    sample_rotation,
+    sample_turn,
+    sample_von_mises_fisher,
+)
+from .manifolds import Orthogonal, SpecialOrthogonal, Sphere, Stiefel, Torus
+from .manifolds.rotations import quaternion_form, rotation_of_quaternion
 from .manifolds.torus import wrap
 from .marginal import LogProb
 
@@ -140,6 +149,44 @@ class RotationModes(AbstractTarget):
         return one + math.log(len(self.modes))
 
 
+class Procrustes(AbstractTarget):
+    """p(O) ∝ exp(−‖B − OA‖²/(2σ²)) ∝ exp(tr FᵀO) on O(3), F = BAᵀ/σ².
+
+    Two matrix Fisher densities: rotations R with F, and reflections −R with −F. With the
+    eigenvalues e₀ ≥ e₁ ≥ … of the form S of F, qᵀSq = tr FᵀR, each is Bingham's in the quaternion
+    q of R, of rates e₀ − e_j and mass e^{e₀} E exp(−Σ (e₀ − e_j) q_j²).
+    """
+
+    manifold: Stiefel
+    attraction: Vectors = eqx.field(static=True)
+    """F, by rows."""
+
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        height = jnp.asarray(self.attraction, y.dtype).reshape(-1) @ y
+        return exactly(height - np.logaddexp.reduce(self._parts()[2]))
+
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        k1, k2 = jax.random.split(key)
+        frames, rates, log_masses = map(jnp.asarray, self._parts())
+        side = jax.random.categorical(k1, log_masses)
+        envelope = jnp.asarray(envelopes(self._parts()[1]))[side]
+        q = sample_bingham(rates[side], envelope, key=k2) @ frames[side]
+        turn = rotation_of_quaternion(q / jnp.linalg.norm(q))
+        return (jnp.where(side == 0, turn, -turn)).reshape(-1)
+
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Frames (the mode first), rates and log masses of the rotations and the reflections."""
+        with jax.ensure_compile_time_eval():
+            form = np.asarray(quaternion_form(jnp.asarray(self.attraction)), float)
+        heights, vectors = np.linalg.eigh(np.stack([form, -form]))
+        heights, frames = heights[:, ::-1], vectors[:, :, ::-1].swapaxes(1, 2)
+        rates = heights[:, :1] - heights[:, 1:]
+        log_masses = heights[:, 0] + bingham(rates).log_constant
+        return frames, rates, log_masses + SpecialOrthogonal(3).log_total_volume()
+
+
 def sphere_s2() -> SphereModes:
     """The paper's four modes on S²."""
     modes = (
@@ -181,3 +228,13 @@ def rotations_so3() -> RotationModes:
     """The paper's three modes on SO(3), σ = 1/2."""
     modes = ((1.0, 1.0, 1.0), (-1.0, -1.0, 1.0), (-1.0, 1.0, -1.0))
     return RotationModes(SpecialOrthogonal(3), modes, 0.5)
+
+
+def procrustes(seed: int = 0, points: int = 10, sigma: float = 1.0) -> Procrustes:
+    """The paper's posterior on O(3) of B = OA + σ·noise; the seed draws A, O and the noise."""
+    rng = np.random.default_rng(seed)
+    cloud = rng.normal(size=(3, points))
+    turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    moved = turn @ cloud + sigma * rng.normal(size=cloud.shape)
+    attraction = moved @ cloud.T / sigma**2
+    return Procrustes(Orthogonal(3), tuple(map(tuple, attraction.tolist())))

@@ -9,6 +9,7 @@ from scipy.special import ive
 from scipy.stats import norm, vonmises_fisher
 
 from foliax import SpecialOrthogonal, Sphere, Torus
+from foliax.directional import bingham, bingham_rates
 from foliax.manifolds.rotations import rotation_of_quaternion
 from foliax.metrics import estimate, log_densities, samples
 from foliax.rivals.mixtures import (
@@ -21,8 +22,6 @@ from foliax.rivals.mixtures import (
     torus,
 )
 from foliax.rivals.mixtures.normalisers import (
-    bingham,
-    bingham_rates,
     concentration,
     log_vmf_constant,
     resultant,

@@ -52,7 +52,7 @@ def test_recovers_the_target(name):
     bound = (p + 4 * np.sqrt(2 * p)) / (2 * len(drawn(name))) + 0.003 * (name == "T²")
     assert found.kl_pq.value < bound
     assert found.kl_qp.value < bound + 4 * found.kl_qp.error
-    assert found.ess > 0.95
+    assert found.ess.value > 0.95
 
 
 @EACH

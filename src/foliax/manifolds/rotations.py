@@ -226,37 +226,24 @@ def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
 def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
     """The unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
 
-    4qqᵀ is linear in the matrix; its row of the largest diagonal entry, normalised, is ±q: smooth
-    and accurate for every rotation.
+    4qqᵀ is the matrix's form and the identity; its row of the largest diagonal entry, normalised,
+    is ±q: smooth and accurate for every rotation.
     """
-    m = matrix
-    outer = jnp.array(
-        [
-            [
-                1 + m[0, 0] + m[1, 1] + m[2, 2],
-                m[2, 1] - m[1, 2],
-                m[0, 2] - m[2, 0],
-                m[1, 0] - m[0, 1],
-            ],
-            [
-                m[2, 1] - m[1, 2],
-                1 + m[0, 0] - m[1, 1] - m[2, 2],
-                m[0, 1] + m[1, 0],
-                m[0, 2] + m[2, 0],
-            ],
-            [
-                m[0, 2] - m[2, 0],
-                m[0, 1] + m[1, 0],
-                1 - m[0, 0] + m[1, 1] - m[2, 2],
-                m[1, 2] + m[2, 1],
-            ],
-            [
-                m[1, 0] - m[0, 1],
-                m[0, 2] + m[2, 0],
-                m[1, 2] + m[2, 1],
-                1 - m[0, 0] - m[1, 1] + m[2, 2],
-            ],
-        ]
-    )
+    outer = jnp.eye(4, dtype=matrix.dtype) + quaternion_form(matrix)
     row = outer[jnp.argmax(jnp.diagonal(outer))]
     return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)
+
+
+def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
+    """The symmetric S with qᵀSq = tr MᵀR for the rotation R of every unit quaternion q."""
+    a, b, c = m[0, 0], m[1, 1], m[2, 2]
+    wx, wy, wz = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
+    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
+    return jnp.array(
+        [
+            [a + b + c, wx, wy, wz],
+            [wx, a - b - c, xy, xz],
+            [wy, xy, b - a - c, yz],
+            [wz, xz, yz, c - a - b],
+        ]
+    )

@@ -10,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ...directional import rejection
+from ...directional import bingham, bingham_rates, envelopes, sample_bingham
 from ...manifolds import SpecialOrthogonal
 from ...manifolds.rotations import quaternion_of_rotation, rotation_of_quaternion
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
-from .normalisers import bingham, bingham_rates
 
 
 class MatrixFisherComponents(AbstractComponents):
@@ -38,19 +37,7 @@ class MatrixFisherComponents(AbstractComponents):
         return -(a * x**2 + b * y**2 + c * z**2) - self.log_constant
 
     def sample(self, number: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
-        rates = jnp.concatenate([jnp.zeros(1), self.rates[number]])
-        b = self.envelope[number]
-        log_bound = -(4 - b) / 2 + 2 * jnp.log(4 / b)
-
-        def propose(key):
-            k1, k2 = jax.random.split(key)
-            q = jax.random.normal(k1, (4,)) / jnp.sqrt(1 + 2 * rates / b)
-            q = q / jnp.linalg.norm(q)
-            height = rates @ q**2
-            log_ratio = -height + 2 * jnp.log1p(2 * height / b) - log_bound
-            return q, log_ratio >= jnp.log(jax.random.uniform(k2))
-
-        q = rejection(propose, key) @ self.frame[number]
+        q = sample_bingham(self.rates[number], self.envelope[number], key=key) @ self.frame[number]
         return rotation_of_quaternion(q / jnp.linalg.norm(q)).reshape(-1)
 
 
@@ -116,13 +103,3 @@ class MatrixFisherFamily(AbstractFamily):
 
     def _log_constant(self, rates: np.ndarray) -> np.ndarray:
         return bingham(rates).log_constant + SpecialOrthogonal(3).log_total_volume()
-
-
-def envelopes(rates: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, " k"]:
-    """b ∈ [1, 4] with Σ_{j=0}^3 1/(b + 2λ_j) = 1, λ₀ = 0: the best envelope. By bisection."""
-    low, high = np.ones(len(rates)), np.full(len(rates), 4.0)
-    for _ in range(60):
-        b = (low + high) / 2
-        above = 1 / b + (1 / (b[:, None] + 2 * rates)).sum(1) > 1
-        low, high = np.where(above, b, low), np.where(above, high, b)
-    return (low + high) / 2

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from scipy.special import ive
 
-from .manifolds.rotations import rotation_of_quaternion
+from ..manifolds.rotations import rotation_of_quaternion
 
 Scalar = Float[Array, ""]
 Concentration = Float[Array, ""] | float
