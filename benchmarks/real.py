@@ -124,8 +124,8 @@ def load(label: str, number: int) -> Split:
     return Split(manifold, train, validation, test, points(moved, name))
 
 
-def measure(model: str, label: str, number: int) -> dict:
-    """Fit and score one model on one split."""
+def measure(model: str, label: str, number: int, weigh: bool = True) -> dict:
+    """Fit and score one model on one split, and find its total mass where it is to be weighed."""
     split = load(label, number)
     began, cpu = time.monotonic(), time.process_time()
     fitted = MODELS[model].fit(
@@ -135,14 +135,10 @@ def measure(model: str, label: str, number: int) -> dict:
     density = fitted.density
     test, moved = (log_density(density, rows) for rows in (split.test, split.jittered))
     seconds = time.monotonic() - began
-    kernels = tuple(
-        spec.fit(split.manifold, split.train, key=jax.random.key(1)).density for spec in NEAR
-    )
-    near = Stacked(kernels, jnp.log(jnp.array(list(NEAR.values()))))
     found = {
         "nll": -float(test.mean()),
         "nll jittered": -float(moved.mean()),
-        "mass": mass(density, near),
+        "mass": mass(density, split) if weigh else None,
         "fit seconds": round(fit_seconds, 1),
         "fit CPU seconds": round(fit_cpu, 1),
         "fit and score seconds": round(seconds, 1),
@@ -156,12 +152,16 @@ def measure(model: str, label: str, number: int) -> dict:
     return found
 
 
-def mass(density, near) -> metrics.Estimate:
+def mass(density, split: Split) -> metrics.Estimate:
     """Total mass from a kernel and the uniform density, or from the density's own samples.
 
     The latter where its standard error is smaller, as in many dimensions: by samples of the model,
     and the scale-mixture kernel within it, which is nowhere much larger than the whole.
     """
+    kernels = tuple(
+        spec.fit(split.manifold, split.train, key=jax.random.key(1)).density for spec in NEAR
+    )
+    near = Stacked(kernels, jnp.log(jnp.array(list(NEAR.values()))))
     found = metrics.total_mass(density, DRAWS, key=jax.random.key(2), near=near, share=0.9)
     part = scale_part(density)
     if found.error < 0.002 or part is None:
@@ -205,8 +205,8 @@ def show(results: dict) -> None:
             if not rows:
                 continue
             plain, moved = ([r[k] for r in rows] for k in ("nll", "nll jittered"))
-            masses = np.array([r["mass"] for r in rows])
-            together = np.sqrt((masses[:, 1] ** 2).sum()) / len(rows)
+            masses = np.array([r["mass"] for r in rows if r["mass"]]).reshape(-1, 2)
+            together = np.sqrt((masses[:, 1] ** 2).sum()) / max(len(masses), 1)
             known = PUBLISHED.get(label, {})
             table.add_row(
                 label,
@@ -214,7 +214,7 @@ def show(results: dict) -> None:
                 str(len(rows)),
                 f"{np.mean(plain):.3f} ± {np.std(plain):.3f}",
                 f"{np.mean(moved):.3f} ± {np.std(moved):.3f}",
-                str(metrics.Estimate(masses[:, 0].mean(), together)),
+                str(metrics.Estimate(masses[:, 0].mean(), together)) if len(masses) else "–",
                 f"{max(r['fit and score seconds'] for r in rows):.0f}",
                 f"{known[model]:.2f}" if model in known else "",
             )
@@ -226,6 +226,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {[*MODELS, *SETS]}; all where none is given")
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--again", action="store_true", help="also what is stored already")
+    parser.add_argument("--no-mass", action="store_true", help="scores only, much faster")
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
     if not DATA.exists():
@@ -239,7 +240,7 @@ def main() -> None:
                 name = f"{label} | {model} | {number}"
                 if name in stored() and not chosen.again:
                     continue
-                found = measure(model, label, number)
+                found = measure(model, label, number, not chosen.no_mass)
                 results = {**stored(), name: found}
                 RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
                 print(name, json.dumps(found, ensure_ascii=False), flush=True)

@@ -88,12 +88,13 @@ def total_mass(
     key: PRNGKeyArray,
     near: AbstractDensity | None = None,
     share: float = 0.5,
+    tol: float = math.inf,
 ) -> Estimate:
     """∫ q by importance sampling, from `share` of `near` and the rest of the uniform density.
 
     `near`, a normalised density like q (a target, a kernel estimate), is a control variate too:
     1 + E[(q − near)/proposal]. Without it only the uniform density is used. For manifolds of finite
-    volume.
+    volume. `tol`: error of the log densities, where reachable.
     """
     k1, k2, k3 = jax.random.split(key, 3)
     manifold = density.manifold
@@ -102,10 +103,10 @@ def total_mass(
     rows = np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
     log_uniform = -manifold.log_total_volume()
     if near is None:
-        value, _ = log_densities(density, rows, key=k3)
+        value = evaluate(density, rows, tol=tol, key=k3).value
         return estimate(np.exp(value - log_uniform))
     rows = np.concatenate([rows, samples(near, n - uniform, key=k2)])
-    value, _ = log_densities(density, rows, key=k3)
+    value = evaluate(density, rows, tol=tol, key=k3).value
     log_near, _ = log_densities(near, rows, key=k3)
     taken = uniform / n
     log_proposal = np.logaddexp(log_uniform + np.log(taken), log_near + np.log1p(-taken))
@@ -147,7 +148,7 @@ def compare(
         estimate(w - 1 - log_w),
         estimate(v - 1 - log_v),
         relative_ess(w),
-        total_mass(density, n, key=k5, near=target),
+        total_mass(density, n, key=k5, near=target, tol=tol),
         float(np.sqrt((at_q.error**2).mean())),
         self_normalised(log_w),
         self_normalised(log_v),

@@ -13,6 +13,7 @@ from foliax.manifolds import (
     Orientations,
     Polar,
     Quaternions,
+    SignedQuaternions,
     SpecialOrthogonal,
     Stiefel,
     log_joint,
@@ -52,6 +53,18 @@ CASES = [
         invalid=(REFLECTED, STRETCHED),
         awkward=tuple((turned(a), [r]) for a in ANGLES for r in (1e-6, 1.0, 1e6)),
         known=uniform(3),
+    ),
+    Case(
+        "O(3) signed quaternions",
+        SignedQuaternions(),
+        invalid=(STRETCHED,),
+        awkward=tuple(
+            ([s * v for v in turned(a)], [r, t])
+            for a in ANGLES
+            for s in (1, -1)
+            for r, t in ((1e-6, 1.0), (1.0, 1e-6), (1e6, 1e6))
+        ),
+        known=lambda y: -Stiefel(3, 3).log_total_volume(),
     ),
     Case(
         "SO(3) exponential",
@@ -170,3 +183,5 @@ def test_only_square_frames_fold_and_only_so3_has_quaternions():
         Fold(QR(Stiefel(4, 3)))
     with pytest.raises(ValueError, match="SO\\(4\\)"):
         Quaternions(SpecialOrthogonal(4))
+    with pytest.raises(ValueError, match="only"):
+        SignedQuaternions(Stiefel(3, 2))

@@ -16,7 +16,7 @@ from .crystals import Orientations
 from .euclidean import Chart, Euclidean, Interval, PositiveReals
 from .integers import Cells, Integers, LogCells, Naturals, Rounded
 from .levelset import LevelSet
-from .rotations import ExponentialMap, Fold, Quaternions, SpecialOrthogonal
+from .rotations import ExponentialMap, Fold, Quaternions, SignedQuaternions, SpecialOrthogonal
 from .sphere import Hyperspherical, Sphere
 from .stiefel import QR, Orthogonal, Polar, Stiefel
 from .torus import ByRadii, Circle, Torus, Wrapping
@@ -51,6 +51,7 @@ __all__ = [
     "Quaternions",
     "Quotient",
     "Rounded",
+    "SignedQuaternions",
     "SpecialOrthogonal",
     "Sphere",
     "Stiefel",

@@ -158,6 +158,41 @@ class Quaternions(AbstractDequantization):
         return jnp.stack([x, -x]), jnp.tile(log_volume, 2)
 
 
+class SignedQuaternions(AbstractDequantization):
+    """O(3) = ±SO(3) by a quaternion and a sign: R⁵ ⊃ (R⁴ ∖ {0}) × (R ∖ {0}); two branches.
+
+    x = (±r q, s t) with the rotation of q times s = ±1; z = (r, t). log_volume = 3 log r −
+    log(8·2^{3/2}). Far fewer auxiliaries than by the polar or the QR decomposition of R⁹.
+    """
+
+    manifold: Stiefel = Stiefel(3, 3)
+
+    def __check_init__(self):
+        if (self.manifold.n, self.manifold.p) != (3, 3):
+            raise ValueError(f"SignedQuaternions are for O(3) only, not for {self.manifold}.")
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.positive(2)
+
+    @property
+    def ambient_dim(self) -> int:
+        return 5
+
+    @property
+    def branches(self) -> int:
+        return 2
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        rotation, r = Quaternions().quantize(x[:4])
+        return jnp.where(x[4] < 0, -rotation, rotation), jnp.append(r, jnp.abs(x[4]))
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        sign = jnp.sign(jnp.linalg.det(y.reshape(3, 3)))
+        x, log_volume = Quaternions().preimages(sign * y, z[:1])
+        return jnp.column_stack([x, jnp.full(2, sign * z[1])]), log_volume
+
+
 class ExponentialMap(AbstractDequantization):
     """SO(3) by rotation vectors ω ∈ R³; no z; branches (θ + 2πk)·axis, k ∈ {−K..K} (K = `window`).
 

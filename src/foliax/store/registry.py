@@ -70,6 +70,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         manifolds.Product,
         manifolds.QR,
         manifolds.Quaternions,
+        manifolds.SignedQuaternions,
         manifolds.Quotient,
         manifolds.Rounded,
         manifolds.SpecialOrthogonal,
