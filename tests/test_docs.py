@@ -1,5 +1,6 @@
 """The documentation is not stale, its links lead somewhere, its code runs."""
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -36,6 +37,24 @@ def test_the_reference_is_that_of_the_code():
     command = [sys.executable, "-m", "docs.build", "api", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_the_page_on_the_paper_names_exists():
+    page = (ROOT / "docs/paper.md").read_text()
+    for file, test in re.findall(r"`([\w/]+\.py)::(\w+)`", page):
+        text = (ROOT / "tests" / file).read_text()
+        assert re.search(rf"(def {test}\(|^{test} = )", text, re.MULTILINE), f"{file}::{test}"
+    modules = {path.stem for path in (ROOT / "src/foliax").iterdir()}
+    named = re.findall(r"`((?:\w+\.)+\w+)`", page)
+    checked = [name for name in named if name.split(".")[0] in modules]
+    assert len(checked) > 100
+    for name in checked:
+        module, *rest = name.split(".")
+        found = importlib.import_module(f"foliax.{module}")
+        for part in rest:
+            found = getattr(found, part, None) or importlib.import_module(
+                f"{found.__name__}.{part}"
+            )
 
 
 def headings(path):

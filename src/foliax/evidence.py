@@ -26,6 +26,10 @@ class Rows:
     weights: np.ndarray | None
     of: int
 
+    def points(self, schema: Schema) -> np.ndarray:
+        """The rows as points of the schema's manifold, moved there where they were."""
+        return schema.prepare(self.frame, project=True).points
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         weights = None if self.weights is None else self.weights.tolist()

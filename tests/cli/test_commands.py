@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foliax import models
+
 from .running import QUAKES, run, run_json
 
 SPHERE = "sphere(lat=lat, lon=long)"
@@ -42,6 +44,13 @@ def test_fit_goes_on_with_the_proposal(folder):
     result = run("fit", folder / "n.csv", "--yes", "-m", "kernel")
     assert "count(stations)" in result.output
     assert (folder / "n.foliax").is_file()
+
+
+def test_a_model_file_without_rows(folder):
+    path = folder / "bare.foliax"
+    result = run("fit", folder / "q.csv", "-s", SPHERE, "-m", "kernel", "-o", path, "--no-rows")
+    assert "keeps no rows" in result.output
+    assert models.load(path).evidence is None
 
 
 def test_invalid_rows_are_dropped_and_counted(folder):

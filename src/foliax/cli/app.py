@@ -10,6 +10,7 @@ from .demo import demo
 from .fit import fit
 from .look import info, plot
 from .report import report
+from .reproduce import reproduce
 from .score import sample, score
 
 app = typer.Typer(
@@ -20,5 +21,5 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (fit, score, sample, check, schema, plot, report, compare, info, demo):
+for command in (fit, score, sample, check, schema, plot, report, compare, info, reproduce, demo):
     app.command()(command)

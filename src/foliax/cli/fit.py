@@ -27,6 +27,13 @@ HeldOut = Annotated[
         max=0.9,
     ),
 ]
+KeepRows = Annotated[
+    bool,
+    typer.Option(
+        "--rows/--no-rows",
+        help="Whether the model file keeps rows (7,000 at the most), which its report needs.",
+    ),
+]
 
 
 @guarded
@@ -38,6 +45,7 @@ def fit(
     minutes: o.Minutes = 2.0,
     steps: o.Steps = None,
     held_out: HeldOut = 0.1,
+    keep_rows: KeepRows = True,
     weights: o.Weights = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
@@ -74,7 +82,7 @@ def fit(
         weights=weights,
     )
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, spec, output, held_out, about)
+    fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
     record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
         console.say(f"  {event}")
@@ -87,10 +95,11 @@ def fit(
         "seconds": record.seconds,
         "events": record.events,
     }
+    keeps = "also keeps rows for its report" if keep_rows else "keeps no rows"
     console.result(
         found,
-        f"Fitted in {record.seconds:.1f} s, {measure}. {output} also keeps rows for its report: "
-        f"{held} of {rows} were held out.",
+        f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
+        "held out.",
     )
 
 
@@ -101,8 +110,9 @@ def fit_and_save(
     output: Path,
     held_out: float,
     about: dict[str, Any],
+    keep_rows: bool = True,
 ) -> tuple[Fitted, int]:
-    """Fit all rows but a held-out share, which goes into the model file; and how many these are."""
+    """Fit all rows but a held-out share, and write the model file; how many these are."""
     import jax
 
     from foliax import models
@@ -121,13 +131,14 @@ def fit_and_save(
             on_candidate=stage.candidate,
             on_block=stage.block,
         )
+    evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
     models.save(
         output,
         fitted.density,
         spec=spec,
         schema=table.schema,
         record=fitted.record,
-        evidence=gather(table.frame, table.weights, table.schema, train, test),
+        evidence=evidence,
         **about,
     )
     return fitted, len(test)

@@ -18,6 +18,8 @@ from ..metrics import samples
 from ..tables import Schema
 
 DRAWS = 2500
+DOUBTFUL = 0.01
+"""The p-value below which the coverage is called off."""
 THIS, KERNEL = "this model", "kernel"
 
 
@@ -30,6 +32,11 @@ class Coverage(NamedTuple):
     ranks: np.ndarray
     weights: np.ndarray
     p_value: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the test sees no misfit."""
+        return self.p_value >= DOUBTFUL
 
     @property
     def worth(self) -> float:
@@ -78,9 +85,7 @@ def assess(
     if not len(evidence.test.frame):
         return None
     k1, k2, k3, k4 = jax.random.split(key, 4)
-    train, test = (
-        schema.prepare(rows.frame, project=True).points for rows in (evidence.train, evidence.test)
-    )
+    train, test = (rows.points(schema) for rows in (evidence.train, evidence.test))
     show("held-out rows")
     found = evaluate(density, test, key=k1)
     weights = evidence.test.weights

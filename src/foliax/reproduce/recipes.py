@@ -1,0 +1,215 @@
+"""How each row of the paper's tables is trained here: the paper's models, and one of our own."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import unicodedata
+from collections.abc import Callable
+
+from .. import targets
+from ..ambient import AbstractAmbientSpec, DiscreteODE, RealNVP
+from ..dequantizers import Safe
+from ..fit import DequantizedFlow
+from ..manifolds import (
+    QR,
+    AbstractDequantization,
+    AbstractManifold,
+    Fold,
+    Polar,
+    Quaternions,
+    SignedQuaternions,
+    SpecialOrthogonal,
+    Stiefel,
+    Torus,
+    Wrapping,
+)
+from ..objectives import ELBO, AbstractObjective, ImportanceWeighted
+from ..rivals.manifold_ode import ManifoldODE
+from ..rivals.mobius import MobiusFlow
+from ..targets import AbstractTarget
+from ..training import Training
+from .published import OURS, PAPER
+
+OWN = "foliax"
+"""The method's name of our own rows."""
+PROCRUSTES_ROWS, SO3_ROWS = 15_800, 84_800
+Spec = DequantizedFlow | MobiusFlow | ManifoldODE
+Way = Callable[[AbstractManifold], AbstractDequantization]
+
+
+def natural(manifold: AbstractManifold) -> AbstractDequantization:
+    """The manifold's own dequantization."""
+    return manifold.dequantization()
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of a table: a density to learn, and a way.
+
+    `where`: the dequantization, by default the manifold's own. `rows`: size of a fixed training
+    set; 0: fresh draws at every step, or, for a manifold flow, none, since it learns by reverse KL
+    with the density in hand. `points`: samples that its metrics are estimated from.
+    """
+
+    table: str
+    density: str
+    method: str
+    target: Callable[[int], AbstractTarget]
+    spec: Spec
+    where: Way = natural
+    rows: int = 0
+    points: int = 10_000
+
+    @property
+    def name(self) -> str:
+        """table1-s2-deq-realnvp-i-s: for files and for choosing."""
+        text = unicodedata.normalize("NFKD", f"{self.table} {self.density} {self.method}").lower()
+        return re.sub(r"[^a-z0-9]+", "-", text.encode("ascii", "ignore").decode()).strip("-")
+
+    @property
+    def limits(self) -> tuple[float, int]:
+        """KL(q‖p) to reach, and the most parameters."""
+        if self.method == OWN:
+            return OURS[self.table, self.density]
+        paper = PAPER[self.table, self.density, self.method]
+        return sum(paper.kl_qp), paper.parameters
+
+    def quick(self) -> Row:
+        """The same with a tenth of the steps and few samples: whether it runs, not how well."""
+        training = self.spec.training
+        fewer = dataclasses.replace(training, steps=max(200, training.steps // 10), block=200)
+        spec = dataclasses.replace(self.spec, training=fewer)
+        return dataclasses.replace(self, spec=spec, points=1000)
+
+
+def always(make: Callable[[], AbstractTarget]) -> Callable[[int], AbstractTarget]:
+    """A target that is the same in every trial."""
+    return lambda seed: make()
+
+
+def flow(
+    ambient: AbstractAmbientSpec, width: int, objective: AbstractObjective, **training
+) -> DequantizedFlow:
+    """A dequantized flow with the paper's sizes."""
+    return DequantizedFlow(ambient, Safe(width), objective, Training(**training))
+
+
+def polar(manifold: AbstractManifold) -> AbstractDequantization:
+    """R⁹ = O(3) × Tri₊(3) by the polar decomposition, folded onto SO(3) where that is meant."""
+    return _folded(manifold, Polar(Stiefel(3, 3)))
+
+
+def qr(manifold: AbstractManifold) -> AbstractDequantization:
+    """R⁹ = O(3) × Tri₊(3) by the QR decomposition, folded onto SO(3) where that is meant."""
+    return _folded(manifold, QR(Stiefel(3, 3)))
+
+
+def quaternions(manifold: AbstractManifold) -> AbstractDequantization:
+    """SO(3) by quaternions, O(3) by quaternions and a sign."""
+    return Quaternions() if isinstance(manifold, SpecialOrthogonal) else SignedQuaternions()
+
+
+def _folded(manifold: AbstractManifold, base: Polar | QR) -> AbstractDequantization:
+    return Fold(base) if isinstance(manifold, SpecialOrthogonal) else base
+
+
+def modulus(manifold: AbstractManifold) -> AbstractDequantization:
+    """R² -> T² by the modulus, with all 25 shifts of two turns."""
+    assert isinstance(manifold, Torus)
+    return Wrapping(manifold, 2)
+
+
+# Our own: width of the field's two hidden layers, and of the dequantizer's.
+OWN_SIZES = {"S²": (68, 10), "S³": (130, 20), "T²": (60, 20), "O(3)": (64, 32)}
+
+
+def own(size: str, **training) -> DequantizedFlow:
+    """Our own recipe, the same for all: midpoint steps of an ODE, importance-weighted."""
+    width, radius = OWN_SIZES[size]
+    by = {"rate": 3e-3, "warmup": 200, **training}
+    return flow(DiscreteODE(width, 2, 6), radius, ImportanceWeighted(2), **by)
+
+
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    """Every row, in the paper's order, ours after the paper's."""
+    return (
+        *_sphere("table1", "S²", targets.sphere_s2, (70, 2), (40, 10), MobiusFlow(12, 31)),
+        *_sphere("table2", "S³", targets.sphere_s3, (100, 3), (70, 70), MobiusFlow(32, 63)),
+        *_torus("Correlated", targets.torus_correlated),
+        *_torus("Unimodal", targets.torus_unimodal),
+        *_torus("Multimodal", targets.torus_multimodal),
+        *_orthogonal("Procrustes", targets.procrustes, PROCRUSTES_ROWS),
+        *_orthogonal("SO(3)", always(targets.rotations_so3), SO3_ROWS),
+    )
+
+
+def _sphere(
+    table: str,
+    density: str,
+    make: Callable[[], AbstractTarget],
+    field: tuple[int, int],
+    sizes: tuple[int, int],
+    mobius: MobiusFlow,
+) -> list[Row]:
+    """Table 1 or 2: `field`, width and depth of the ODEs' networks; `sizes`, widths of RealNVP's
+    networks and of its dequantizer's."""
+    coupling, radius = sizes
+    ode, nvp = DiscreteODE(*field, 6), RealNVP(3, coupling)
+    by_ode = {"steps": 4_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    by_nvp = {"steps": 10_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    specs = {
+        "Deq. ODE (ELBO)": flow(ode, 10, ELBO(), **by_ode),
+        "Deq. ODE (I.S.)": flow(ode, 10, ImportanceWeighted(2), **by_ode),
+        "Deq. RealNVP (ELBO)": flow(nvp, radius, ELBO(), **by_nvp),
+        "Deq. RealNVP (I.S.)": flow(nvp, radius, ImportanceWeighted(5), **by_nvp),
+        "Man. ODE": ManifoldODE(*field, training=Training(4_000, 100, 5e-3, block=500)),
+        "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, block=500)),
+        OWN: own(density, steps=5_000, batch=400),
+    }
+    return [Row(table, density, method, always(make), spec) for method, spec in specs.items()]
+
+
+def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
+    """A third of table 3."""
+    by = {"steps": 10_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    nvp = RealNVP(3, 35)
+    ways: dict[str, tuple[Spec, Way]] = {
+        "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), **by), natural),
+        "Deq. RealNVP (I.S.)": (
+            flow(nvp, 35, ImportanceWeighted(5), **by),
+            natural,
+        ),
+        "Modulus": (flow(RealNVP(3, 40), 1, ImportanceWeighted(1), **by), modulus),
+        "Möbius": (
+            MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)),
+            natural,
+        ),
+        OWN: (own("T²", steps=5_000, batch=200), natural),
+    }
+    return [
+        Row("table3", density, method, always(make), spec, where, points=4_000)
+        for method, (spec, where) in ways.items()
+    ]
+
+
+def _orthogonal(density: str, target: Callable[[int], AbstractTarget], size: int) -> list[Row]:
+    """Half of table 4: fixed training sets."""
+    by = {"steps": 8_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    nvp = RealNVP(6, 64, split=5, activation="silu")
+    # The paper's own bound for SO(n); on O(n) it is the ELBO.
+    elbo, weighted = ELBO(over_branches=True), ImportanceWeighted(4)
+    ways: dict[str, tuple[AbstractObjective, Way]] = {
+        "ELBO - Polar": (elbo, polar),
+        "I.S. - Polar": (weighted, polar),
+        "ELBO - QR": (elbo, qr),
+        "I.S. - QR": (weighted, qr),
+    }
+    paper = [
+        Row("table4", density, method, target, flow(nvp, 32, objective, **by), where, size, 4_000)
+        for method, (objective, where) in ways.items()
+    ]
+    ours = own("O(3)", steps=8_000, batch=200)
+    return [*paper, Row("table4", density, OWN, target, ours, quaternions, size, 4_000)]

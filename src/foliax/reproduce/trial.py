@@ -1,0 +1,142 @@
+"""One trial of one row: training, evaluation, and what is kept of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import files, metrics
+from ..density import AbstractDensity, DequantizedDensity
+from ..fit import DequantizedFlow
+from ..manifolds import Torus
+from ..marginal import RQMC, Quadrature
+from ..specs import Fitted
+from ..targets import AbstractTarget
+from .recipes import Row
+
+SAMPLES = 100_000
+"""Samples of q and of p for their moments."""
+ANGLES = "raw angles"
+VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
+
+
+def run(row: Row, number: int) -> dict[str, Any]:
+    """Trial `number` of a row, whose seed it is: what goes into its file."""
+    target = row.target(number)
+    key = jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
+    rows_key, fit_key, compare_key, q_key, p_key = jax.random.split(key, 5)
+    fitted, draws = fit(row, target, rows_key, fit_key)
+    began = time.monotonic()
+    found = metrics.compare(
+        coarse(fitted.density), target, row.points, key=compare_key, tol=tolerance(row.limits[0])
+    )
+    drawn = metrics.samples(fitted.density, min(SAMPLES, 10 * row.points), key=q_key)
+    exact = metrics.samples(target, SAMPLES, key=p_key)
+    embed = eqx.filter_jit(jax.vmap(target.manifold.features))
+    moments = metrics.moments(
+        *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
+    )
+    measured = {
+        "mean": moments.mean,
+        "covariance": moments.covariance,
+        "KL(q‖p)": found.kl_qp,
+        "KL(p‖q)": found.kl_pq,
+        "ESS": found.ess,
+        "mass": found.mass,
+        "rms error of log q": found.log_error,
+        "KL(q‖p), self-normalised": found.self_normalised_qp,
+        "KL(p‖q), self-normalised": found.self_normalised_pq,
+    }
+    if isinstance(target.manifold, Torus):
+        # In [0, 2π), as the paper's.
+        raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
+        measured |= {f"mean, {ANGLES}": raw.mean, f"covariance, {ANGLES}": raw.covariance}
+    return {
+        **settings(row, number),
+        "parameters": fitted.record.parameters,
+        "draws": draws,
+        "training seconds": round(fitted.record.seconds, 1),
+        "evaluation seconds": round(time.monotonic() - began, 1),
+        "events": fitted.record.events,
+        "metrics": measured,
+        "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
+    }
+
+
+def fit(row: Row, target: AbstractTarget, rows_key, fit_key) -> tuple[Fitted, int]:
+    """The trained density, and how many draws of the target it has seen."""
+    if not isinstance(row.spec, DequantizedFlow):
+        return row.spec.fit_target(target.manifold, target, key=fit_key), 0
+    where = row.where(target.manifold)
+    if row.rows:
+        data = metrics.samples(target, row.rows, key=rows_key)
+        return row.spec.fit(where, data, key=fit_key), row.rows
+    fitted = row.spec.fit(where, sampler(target), key=fit_key)
+    return fitted, row.spec.training.steps * row.spec.training.batch
+
+
+def sampler(target: AbstractTarget):
+    """Fresh draws for the trainer."""
+    return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))
+
+
+def coarse(density: AbstractDensity) -> AbstractDensity:
+    """The density with few nodes or samples for z: `compare` refines where that is not enough."""
+    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:
+        return density
+    g = density.dequantization
+    few = Quadrature(48) if g.auxiliary.size == 1 else RQMC(16)
+    return DequantizedDensity(g, density.ambient, density.dequantizer, few)
+
+
+def tolerance(limit: float) -> float:
+    """The log densities' error e for which e²/2 is a twentieth of the KL to be shown."""
+    return math.sqrt(0.1 * limit)
+
+
+def settings(row: Row, number: int) -> dict[str, Any]:
+    """What a trial depends on: a stored one counts only if it agrees."""
+    return {
+        "table": row.table,
+        "density": row.density,
+        "method": row.method,
+        "trial": number,
+        "spec": repr(row.spec),
+        "steps": row.spec.training.steps,
+        "rows": row.rows,
+        "points": row.points,
+    }
+
+
+def stored(folder: Path, row: Row, number: int) -> dict[str, Any] | None:
+    """The trial's file, where there is one of the same settings."""
+    path = path_of(folder, row, number)
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    wanted = settings(row, number)
+    return found if {name: found.get(name) for name in wanted} == wanted else None
+
+
+def store(folder: Path, row: Row, number: int, found: dict[str, Any]) -> None:
+    """Write the trial's file, whole or not at all."""
+    path = path_of(folder, row, number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    with files.replacing(path) as file:
+        file.write(text.encode())
+
+
+def path_of(folder: Path, row: Row, number: int) -> Path:
+    """Where a trial is kept."""
+    return folder / row.table / row.name / f"{number}.json"

@@ -1,0 +1,129 @@
+import dataclasses
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from foliax.cli.app import app
+from foliax.fit import DequantizedFlow
+from foliax.metrics import Estimate
+from foliax.reproduce import recipes, run, tables, trial
+from foliax.reproduce.published import OURS, PAPER
+from foliax.training import Training, count_parameters
+
+ROWS = {row.name: row for row in recipes.rows()}
+
+
+def tiny(row):
+    """A trial of seconds."""
+    training = Training(steps=4, batch=8, block=2)
+    return dataclasses.replace(
+        row, spec=dataclasses.replace(row.spec, training=training), points=64, rows=row.rows and 100
+    )
+
+
+def test_every_row_of_the_paper_is_there_once_and_ours_beside_it():
+    found = [(row.table, row.density, row.method) for row in recipes.rows()]
+    ours = [(*place, recipes.OWN) for place in OURS]
+    assert sorted(found) == sorted([*PAPER, *ours])
+    assert len(ROWS) == len(found) == 39
+
+
+def test_the_papers_numbers():
+    """Against cells read off the printed tables."""
+    assert PAPER["table1", "S²", "Möbius"].kl_qp == Estimate(0.0595, 0.0025)
+    assert PAPER["table1", "S²", "Möbius"].kl_pq is None
+    assert PAPER["table2", "S³", "Deq. RealNVP (I.S.)"].covariance == Estimate(0.0003, 0.0)
+    assert PAPER["table4", "SO(3)", "I.S. - QR"].ess == Estimate(94.3256, 2.8099)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_row_has_more_parameters_than_the_papers(name):
+    import jax
+
+    row = ROWS[name]
+    target, key = row.target(0), jax.random.key(0)
+    if isinstance(row.spec, DequantizedFlow):
+        density = row.spec.build(
+            row.where(target.manifold), trial.sampler(target)(key, 200), key=key
+        )
+    else:
+        density = row.spec.build(target.manifold, key=key)
+    assert count_parameters(density) <= row.limits[1]
+
+
+def test_our_rows_see_no_more_draws_than_the_papers():
+    for row in recipes.rows():
+        if row.method == recipes.OWN and not row.rows:
+            most = 1_000_000 if row.table == "table3" else 2_000_000
+            assert row.spec.training.steps * row.spec.training.batch <= most
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "table1-s2-deq-realnvp-i-s",
+        "table3-correlated-modulus",
+        "table3-unimodal-mobius",
+        "table4-procrustes-foliax",
+    ],
+)
+def test_a_trial_is_stored_found_and_shown(name, tmp_path):
+    row = tiny(ROWS[name])
+    assert trial.stored(tmp_path, row, 3) is None
+    found = trial.run(row, 3)
+    trial.store(tmp_path, row, 3, found)
+    assert trial.stored(tmp_path, row, 3) == json.loads(json.dumps(found))
+    draws = {"table3-unimodal-mobius": 0, "table4-procrustes-foliax": 100}.get(name, 32)
+    assert found["draws"] == draws
+    assert (trial.ANGLES in " ".join(found["metrics"])) == (row.table == "table3")
+    (line,) = tables.lines(tmp_path, [row], 10)
+    kl = found["metrics"]["KL(q‖p)"]
+    assert line.over("KL(q‖p)") == kl
+    assert any(text.startswith("KL(q‖p)") for text in line.missed()) == (kl.value > row.limits[0])
+    assert f"{kl.value:.4f} ± {kl.error:.4f}" in tables.markdown([line])
+    # The same with other settings has not been run.
+    other = dataclasses.replace(
+        row, spec=dataclasses.replace(row.spec, training=Training(steps=5, batch=8, block=2))
+    )
+    assert trial.stored(tmp_path, other, 3) is None
+
+
+def test_the_same_trial_gives_the_same_numbers_and_another_does_not():
+    row = tiny(ROWS["table3-unimodal-modulus"])
+    first, again, other = (trial.run(row, number)["metrics"] for number in (0, 0, 1))
+    assert first == again != other
+
+
+def test_means_over_trials():
+    values = [0.1, 0.2, 0.6]
+    trials = [{"metrics": {"KL(q‖p)": [v, 0.0]}} for v in values]
+    line = tables.Line(ROWS["table1-s2-mobius"], trials)
+    assert line.over("KL(q‖p)").value == pytest.approx(0.3)
+    assert line.over("KL(q‖p)").error == pytest.approx(0.2645751 / 3**0.5)
+
+
+def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
+    """The command runs what is missing only; the shortest row, cut by --quick."""
+    monkeypatch.setenv("FOLIAX_CACHE", str(tmp_path / "cache"))
+    arguments = ["reproduce", "table3", "--rows", "unimodal-mobius", "--quick", "--jobs", "1"]
+    arguments += ["--output", str(tmp_path)]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "1 of 1 trials are to be run" in first.stderr
+    assert "| Unimodal | Möbius | 1 |" in first.stdout
+    again = CliRunner().invoke(app, arguments)
+    assert "0 of 1 trials are to be run" in again.stderr
+    assert (tmp_path / "quick" / "tables.md").read_text() in again.stdout
+    names = ["table3-unimodal-mobius"]
+    assert run.missing(tmp_path / "quick", names, 2, True) == [run.Job(names[0], 1, True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["table5"], "There is no 'table5'"), (["table1", "--rows", "glow"], "No row of table1")],
+)
+def test_bad_input_is_named(arguments, said):
+    result = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert result.exit_code == 2
+    assert said in result.stderr

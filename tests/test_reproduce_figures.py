@@ -1,0 +1,186 @@
+"""The paper's figures: files, what they show, and densities trained once."""
+
+import jax
+import matplotlib.image
+import numpy as np
+import pytest
+
+from foliax import metrics, store, targets
+from foliax.ambient import RealNVP
+from foliax.fit import DequantizedFlow
+from foliax.manifolds import Sphere
+from foliax.manifolds.conversions import vectors_from_latlon, vectors_from_rotations
+from foliax.reproduce import figures, pictures
+from foliax.specs import Fitted
+
+from . import small
+
+TINY = (RealNVP(2, 8, activation="silu"), 4, 1, 10)
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Trainings of a few steps, and maps of few cells."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "SPECS", dict.fromkeys(figures.SPECS, TINY))
+        patch.setattr(figures, "QUICK_STEPS", 5)
+        patch.setattr(figures, "QUICK_CELLS", 300)
+        yield
+
+
+@pytest.fixture(scope="module")
+def drawn(tiny, tmp_path_factory):
+    """(folder, files, what was shown) of all figures."""
+    folder, shown = tmp_path_factory.mktemp("figures") / "new", []
+    return folder, figures.draw(folder, quick=True, show=shown.append), shown
+
+
+def test_every_figure_is_a_png_and_a_pdf(drawn):
+    folder, made, shown = drawn
+    names = ["sphere", "hypersphere", "torus", "rotations", "dequantization"]
+    assert [path.relative_to(folder).name for path in made] == [
+        f"{name}.{suffix}" for name in names for suffix in ("png", "pdf")
+    ]
+    assert shown == ["S²", "S³", "T²", "SO(3)", "dequantization"]
+    for path in made:
+        start = b"%PDF-" if path.suffix == ".pdf" else b"\x89PNG"
+        assert path.read_bytes().startswith(start)
+
+
+def test_no_figure_is_blank(drawn):
+    for path in drawn[1][::2]:
+        pixels = (255 * matplotlib.image.imread(path)[..., :3]).astype(int)
+        assert pixels.shape[1] == 1480  # 7.4 inches at 200 dpi
+        inked = (pixels < 250).any(-1)
+        assert inked.mean() > 0.1, path.name
+        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 200, path.name
+        # Nothing is cut off: the rim is white, and what is drawn comes near it.
+        rim = np.concatenate([inked[0], inked[-1], inked[:, 0], inked[:, -1]])
+        assert not rim.any(), path.name
+
+
+@pytest.fixture
+def trained(monkeypatch, drawn):
+    """The names of the densities that are trained from now on, by a stand-in for training."""
+    names, saved = [], store.load(drawn[0] / "models" / "s2.foliax")
+
+    def fit(spec, where, rows, *, key):
+        names.append(where)
+        return Fitted(saved.density, saved.record)
+
+    monkeypatch.setattr(DequantizedFlow, "fit", fit)
+    return names
+
+
+def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
+    folder, made, _ = drawn
+    before = [path.read_bytes() for path in made[:2]]
+    monkeypatch.setattr(figures, "PICTURES", {"sphere": figures.PICTURES["sphere"]})
+    assert figures.draw(folder, quick=True, show=lambda _: None) == made[:2]
+    assert trained == []
+    assert [path.read_bytes() for path in made[:2]] == before
+    for name in figures.TARGETS:
+        assert figures.learned(name, folder, True).manifold == figures.TARGETS[name]().manifold
+    assert trained == []
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "steps", "seed", "target"])
+def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tmp_path, damage):
+    path = tmp_path / "models" / "s2.foliax"
+    path.parent.mkdir()
+    data = (drawn[0] / "models" / "s2.foliax").read_bytes()
+    if damage != "missing":
+        path.write_bytes(data[:-100] if damage == "cut" else data)
+    if damage == "steps":
+        monkeypatch.setattr(figures, "QUICK_STEPS", 6)
+    if damage == "seed":
+        monkeypatch.setattr(figures, "SEED", 1)
+    if damage == "target":
+        other = targets.SphereModes(Sphere(2), ((0.0, 0.0, 1.0),), 3.0)
+        monkeypatch.setitem(figures.TARGETS, "s2", lambda: other)
+    figures.learned("s2", tmp_path, True)
+    assert trained == [Sphere(2)]
+    figures.learned("s2", tmp_path, True)
+    assert trained == [Sphere(2)]
+
+
+def test_full_trainings_are_the_stated_ones():
+    for name, (ambient, *_, steps) in figures.SPECS.items():
+        target, spec = figures.recipe(name, False)
+        assert (spec.ambient, spec.training.steps) == (ambient, steps)
+        assert target.manifold == figures.TARGETS[name]().manifold
+        assert figures.recipe(name, True)[1].training.steps == figures.QUICK_STEPS
+
+
+def test_radii_given_the_point_have_total_mass_one():
+    density = small.density(Sphere(2).dequantization())
+    lon = np.linspace(-180, 180, 9)
+    points = vectors_from_latlon(np.zeros_like(lon), lon, degrees=True)
+    radii = np.geomspace(1e-4, 1e3, 2000)
+    exact, learned = figures.radius_logs(density, points, radii)
+    for logs in (exact, learned):
+        np.testing.assert_allclose(np.trapezoid(np.exp(logs), radii, axis=1), 1, atol=2e-3)
+    # Both are of the same point, in the same place.
+    middle = [np.trapezoid(radii * np.exp(logs), radii, axis=1) for logs in (exact, learned)]
+    assert np.isfinite(middle).all()
+
+
+def test_radii_given_the_point_are_those_of_the_flows_samples():
+    density = small.density(Sphere(2).dequantization())
+    points = np.array([[1.0, 0.0, 0.0]])
+    x = jax.vmap(lambda k: density.ambient.sample(key=k))(
+        jax.random.split(jax.random.key(0), 100_000)
+    )
+    radius = np.linalg.norm(x, axis=1)
+    near = radius[np.asarray(x)[:, 0] / radius > 0.97]
+    radii = np.linspace(1e-3, 20, 4000)
+    exact, _ = figures.radius_logs(density, points, radii)
+    mean = np.trapezoid(radii * np.exp(exact[0]), radii)
+    assert mean == pytest.approx(near.mean(), abs=0.05 + 4 * near.std() / np.sqrt(len(near)))
+
+
+def test_slices_agree_with_the_density_and_fill_s3():
+    target = targets.sphere_s3()
+    field = pictures.slice_of(target, 0.4, 800)
+    lat, lon = -90 + 9 * 13.5, -180 + 9 * 25.5
+    s = vectors_from_latlon(np.array([lat]), np.array([lon]), degrees=True)[0]
+    point = np.append(np.sqrt(1 - 0.4**2) * s, 0.4)
+    assert field.logs[13, 25] == pytest.approx(float(target.log_prob(point).value), abs=1e-4)
+    # ∫ √(1 − h²) ∫ p ds dh = 1, by Chebyshev's second rule for h.
+    n = 16
+    turns = np.pi * np.arange(1, n + 1) / (n + 1)
+    mass = 0.0
+    for turn in turns:
+        part = pictures.slice_of(target, float(np.cos(turn)), 1800)
+        inner = 4 * np.pi * (part.weights * np.exp(part.logs)).sum()
+        mass += np.pi / (n + 1) * np.sin(turn) ** 2 * inner
+    assert mass == pytest.approx(1, abs=5e-3)
+
+
+def test_torus_maps_have_the_first_angle_across():
+    logs = pictures.torus_logs(targets.torus_unimodal(), 40)
+    up, across = np.unravel_index(np.argmax(logs), logs.shape)
+    assert [across, up] == [int(angle / (2 * np.pi) * 40) for angle in (4.18, 5.96)]
+    assert np.exp(logs).mean() * 4 * np.pi**2 == pytest.approx(1, abs=1e-3)
+
+
+def test_targets_are_above_and_left_of_what_was_learned():
+    pair = pictures.Pair(targets.torus_unimodal(), targets.torus_multimodal())
+    figure = pictures.torus((pair, pair, pair), 1200)
+    upper, lower = (ax.images[0].get_array() for ax in (figure.axes[0], figure.axes[3]))
+    for image, density in zip((upper, lower), pair, strict=True):
+        np.testing.assert_allclose(image, np.exp(pictures.torus_logs(density, 20)), rtol=1e-5)
+    assert figure.axes[0].get_ylabel().startswith("target")
+    assert figure.axes[3].get_ylabel().startswith("learned")
+
+
+def test_angles_of_rotations_have_their_density():
+    target = targets.rotations_so3()
+    at = np.linspace(0, 180, 61)
+    found = pictures.angle_density(target, at)
+    assert np.trapezoid(found, at) == pytest.approx(1, abs=2e-3)
+    rows = metrics.samples(target, 20_000, key=jax.random.key(0))
+    angles = np.linalg.norm(vectors_from_rotations(rows, degrees=True), axis=1)
+    counts, _ = np.histogram(angles, at[::6])
+    mass = [np.trapezoid(found[i : i + 7], at[i : i + 7]) for i in range(0, 60, 6)]
+    np.testing.assert_allclose(counts / len(rows), mass, atol=0.015)
