@@ -222,6 +222,8 @@ def test_refusals_and_bad_input():
         COARSE.fit(Sphere(1), np.eye(2), key=KEY, weights=[1.0, -1.0])
     with pytest.raises(ValueError, match="smallest < largest"):
         ScaleMixtureKernel(smallest=2.0, largest=1.0)
+    with pytest.raises(ValueError, match="ratio"):
+        ScaleMixtureKernel(ratio=1.0)
 
 
 def test_cells_of_any_width():
@@ -259,3 +261,8 @@ def test_copies_are_rows_when_chance_is_judged():
     p = np.exp(metrics.log_densities(density, values, key=KEY)[0])
     mean = p @ values[:, 0]
     assert p @ (values[:, 0] - mean) ** 2 == pytest.approx(rows.var(), rel=0.1)
+
+
+def test_concentrations_end_where_asked():
+    assert np.allclose(ScaleMixtureKernel(10.0, 1e8, ratio=10.0).kappas(), 10.0 ** np.arange(1, 9))
+    assert len(ScaleMixtureKernel(1.0, 1024.0).kappas()) == 11

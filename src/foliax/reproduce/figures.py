@@ -117,14 +117,17 @@ def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
         ax.plot(lon, curves[0], color=MODEL, lw=1.4, ls="--")
         ax.plot(lon, curves[1], color=DATA_EDGE, lw=1.4)
         tidy(ax)
-    names = ("given the point, by the flow: p(r | s)", "learned: q(r | s)")
+    names = ("exact: p(r | s) of the flow", "learned: q(r | s)")
     for ax, values, name in zip(axes[1], logs, names, strict=True):
         shown = values_for(scale, values).T
-        ax.pcolormesh(lon, radii, shown, norm=scale.norm, cmap=MAP, rasterized=True)
+        look = {"norm": scale.norm, "cmap": MAP, "shading": "gouraud", "rasterized": True}
+        ax.pcolormesh(lon, radii, shown, **look)
+        ax.set_xlim(-180, 180)
         ax.set_xlabel("longitude (°)", fontsize=SMALL)
         ax.set_xticks(range(-180, 181, 90))
         ax.tick_params(labelsize=TINY)
         ax.set_title(name, fontsize=SMALL)
+    figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
     axes[0, 0].set_ylabel("density\nper steradian", fontsize=SMALL)
     axes[1, 0].set_ylabel("radius r", fontsize=SMALL)
     axes[0, 0].legend(("target", "learned"), frameon=False, fontsize=TINY)

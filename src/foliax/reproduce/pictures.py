@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
 from .. import metrics
@@ -60,21 +61,6 @@ def log_density(density: AbstractDensity, points: np.ndarray) -> np.ndarray:
 def sheet(width: float, height: float) -> Figure:
     """An empty figure, of inches."""
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _row_name(ax: Axes, words: str) -> None:
-    """The name of a row of axes, left of its first."""
-    ax.annotate(
-        words,
-        (0, 0.5),
-        (-8, 0),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        rotation=90,
-        ha="right",
-        va="center",
-        fontsize=SMALL + 1,
-    )
 
 
 SIDES = ((25.0, 0.0), (-25.0, 180.0))
@@ -156,7 +142,7 @@ def hypersphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
     for ax, h in zip(axes[0], HEIGHTS, strict=True):
         ax.set_title(f"y₄ = {h:g}".replace("-", "−"), fontsize=SMALL)
     for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
-        _row_name(ax, words)
+        ax.set_ylabel(words, fontsize=SMALL + 1)
     colour_bar(figure, axes, scale, "density per unit of volume of S³", **BELOW)
     return figure
 
@@ -178,7 +164,7 @@ def on_slice(directions: np.ndarray, height: float) -> np.ndarray:
 
 def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
     """p above q on T², by both angles."""
-    figure = sheet(7.4, 5.9)
+    figure = sheet(7.4, 5.55)
     axes: Any = figure.subplots(2, len(pairs), sharex=True, sharey=True)
     ticks, words = np.linspace(0, 2 * np.pi, 5), ("0", "π/2", "π", "3π/2", "2π")
     names = ("correlated", "unimodal", "multimodal")
@@ -229,7 +215,7 @@ def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
     (pair,) = pairs
     n = min(DRAWN, cells)
     drawn = [metrics.samples(density, n, key=jax.random.key(KEY)) for density in pair]
-    figure = sheet(7.4, 4.6)
+    figure = sheet(7.4, 4.3)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 0.85))
     norm, charts = Normalize(0, 180), []
     for i, (rows, words) in enumerate(zip(drawn, ("target", "learned"), strict=True)):
@@ -260,7 +246,9 @@ def _axes_of_rotations(ax: Any, rows: np.ndarray, norm: Normalize) -> None:
     ax.set_xticklabels([])
     _degrees(ax)
     for name, (lon, lat) in POLES.items():
-        _mark(ax, name, lon, lat, size=9)
+        where = float(np.deg2rad(lon)), float(np.deg2rad(lat))
+        rim = [withStroke(linewidth=2.5, foreground="white")]
+        ax.text(*where, name, size=10, ha="center", va="center", path_effects=rim, zorder=4)
 
 
 def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
@@ -279,7 +267,7 @@ def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
     tidy(ax)
 
 
-def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 512) -> np.ndarray:
+def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 8192) -> np.ndarray:
     """The density per degree of the angle ω of rotations, by the mean over their axes n.
 
     Against Haar measure, n is uniform and ω has the density (1 − cos ω)/π per radian.

@@ -25,29 +25,35 @@ SUBSAMPLE = 600
 
 @dataclasses.dataclass(frozen=True)
 class ScaleMixtureKernel(AbstractSpec):
-    """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), κ_k doubling from `smallest` to `largest`.
+    """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), κ_k from `smallest` to `largest`.
 
-    Exactly normalised on spheres, tori, SO(n), reals, half-lines, intervals, counts, rounded
-    values, their products and quotients. The weights π maximise the leave-one-out likelihood of
-    the rows by EM. A row leaves together with its exact copies, so that copies cannot drive the
-    likelihood to infinity; where all of a row is counted or rounded, whose likelihood is bounded,
-    it leaves alone. With several bandwidths (factors of a product, angles of a torus) their ratios
-    are found by the same likelihood on at most 600 rows. Beyond `max_rows` a random part of the
-    rows carries the kernels, and the others weigh them. The sharpest κ are left out where all of
-    them together gain no more than `chance` nats of log-likelihood: so much comes of a few rows
-    that happen to be near each other, and only spikes would come of it.
+    Each κ is `ratio` times the one before. Exactly normalised on spheres, tori, SO(n), reals,
+    half-lines, intervals, counts, rounded values, their products and quotients. The weights π
+    maximise the leave-one-out likelihood of the rows by EM. A row leaves together with its exact
+    copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
+    rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
+    product, angles of a torus) their ratios are found by the same likelihood on at most 600 rows.
+    Beyond `max_rows` a random part of the rows carries the kernels, and the others weigh them. The
+    sharpest κ are left out where all of them together gain no more than `chance` nats of
+    log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
+    would come of it.
     """
 
     smallest: float = 0.5
     largest: float = 1.4e8
     max_rows: int = 20_000
     chance: float = 5.0
+    ratio: float = 2.0
 
     def __post_init__(self):
         if not (0 < self.smallest < self.largest and self.max_rows >= 2 and self.chance >= 0):
             raise ValueError(
                 "ScaleMixtureKernel needs 0 < smallest < largest, max_rows >= 2 and chance >= 0, "
                 f"got {self.smallest}, {self.largest}, {self.max_rows} and {self.chance}."
+            )
+        if not 1 < self.ratio <= self.largest / self.smallest:
+            raise ValueError(
+                f"ScaleMixtureKernel needs 1 < ratio <= largest/smallest, got {self.ratio}."
             )
 
     def fit(
@@ -77,9 +83,10 @@ class ScaleMixtureKernel(AbstractSpec):
         return found
 
     def kappas(self) -> np.ndarray:
-        """The concentrations, each twice the one before."""
-        count = 1 + int(np.floor(np.log2(self.largest / self.smallest)))
-        return self.smallest * 2.0 ** np.arange(count)
+        """The concentrations."""
+        steps = np.log(self.largest / self.smallest) / np.log(self.ratio)
+        # A whole number of steps must not be lost to rounding.
+        return self.smallest * self.ratio ** np.arange(1 + int(np.floor(steps + 1e-9)))
 
 
 class Data(NamedTuple):
