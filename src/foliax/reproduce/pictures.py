@@ -213,8 +213,9 @@ POLES = {
 def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
     """Samples of p and q by the axes of rotation, coloured by the angle; below, its density."""
     (pair,) = pairs
-    n = min(DRAWN, cells)
-    drawn = [metrics.samples(density, n, key=jax.random.key(KEY)) for density in pair]
+    n = min(DRAWN, 2 * cells)
+    keys = jax.random.split(jax.random.key(KEY))
+    drawn = [metrics.samples(d, n, key=key) for d, key in zip(pair, keys, strict=True)]
     figure = sheet(7.4, 4.3)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 0.85))
     norm, charts = Normalize(0, 180), []
@@ -256,7 +257,7 @@ def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
     edges = list(range(0, 181, 3))
     look = {"density": True, "color": DATA, "edgecolor": DATA_EDGE, "linewidth": 0.4}
     ax.hist(angles, edges, **look, label=f"learned, {len(rows):,} samples")
-    at = np.linspace(0, 180, 181)
+    at = np.linspace(0, 180, 91)
     ax.plot(at, angle_density(pair.target, at), color=MODEL, lw=1.6, label="target, exact")
     ax.set_xlim(0, 180)
     ax.set_ylim(0, None)
@@ -267,7 +268,7 @@ def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
     tidy(ax)
 
 
-def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 8192) -> np.ndarray:
+def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 4900) -> np.ndarray:
     """The density per degree of the angle ω of rotations, by the mean over their axes n.
 
     Against Haar measure, n is uniform and ω has the density (1 − cos ω)/π per radian.
