@@ -34,9 +34,10 @@ from ..plots.style import (
     values_for,
 )
 from ..targets import AbstractTarget
-from ..training import Sampler, Training
+from ..training import Training
 from . import pictures
 from .pictures import Pair, log_density, sheet
+from .trial import sampler
 
 SEED = 0
 QUICK_STEPS = 200
@@ -94,11 +95,6 @@ def _stored(path: Path, spec: DequantizedFlow, about: dict) -> DequantizedDensit
         return None
     same = saved.spec == spec and saved.extra == about
     return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
-
-
-def sampler(target: AbstractTarget) -> Sampler:
-    """Fresh draws for the trainer."""
-    return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))
 
 
 def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
