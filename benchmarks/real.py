@@ -171,7 +171,7 @@ def mass(density, split: Split) -> metrics.Estimate:
 
 
 def scale_part(density) -> KernelDensity | None:
-    """The scale-mixture kernel that is one of several parts of a density, normalised."""
+    """The scale-mixture kernels among several parts of a density, normalised."""
     if isinstance(density, Stacked):
         return next(filter(None, map(scale_part, density.members)), None)
     if not isinstance(density, KernelDensity):
@@ -183,8 +183,9 @@ def scale_part(density) -> KernelDensity | None:
     ]
     if not kept or len(density.parts) < 3:
         return None
-    (part, own), *_ = kept
-    return KernelDensity(density.manifold, (part,), (jax.nn.log_softmax(own),))
+    parts, logs = zip(*kept, strict=True)
+    total = jax.nn.logsumexp(jnp.concatenate(logs))
+    return KernelDensity(density.manifold, parts, tuple(own - total for own in logs))
 
 
 def log_density(density, rows: np.ndarray) -> np.ndarray:

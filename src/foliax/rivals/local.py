@@ -9,13 +9,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
+from scipy.spatial import KDTree
 
 from ..manifolds import AbstractManifold
 from ..specs import AbstractSpec, Fitted
 from .kernel import Data, ScaleMixtureKernel, components_of, find_relative, fitted, mixed
 from .kernels import AbstractKernels, KernelDensity, ScaleKernels, Space
 from .shapes import Tangents, local_kernels
+
+CROWD = 12
+LEAST = 300
+"""Rows of a crowd, at the least."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +31,10 @@ class LocalKernel(AbstractSpec):
     by `widths`; a wrapped normal law of it, exactly normalised (its reach ends six deviations
     away at the least). Weights: EM on rows that were set aside in turn, in `folds` folds, when the
     kernels and their shapes were made; leaving one row out would not do, because its neighbours'
-    shapes have seen it. Where all of a row is counted or rounded, shapes have nothing to add, and
-    it is the scale-mixture kernel.
+    shapes have seen it. Rows in a crowd and lone rows, in `crowds` equal parts by the distance to
+    the 12th neighbour (of `LEAST` rows each), have weights of their own: a cluster's rows want
+    other widths than what lies between clusters. Where all of a row is counted or rounded, shapes
+    have nothing to add, and it is the scale-mixture kernel.
     """
 
     neighbours: tuple[int, ...] = (3, 6, 12, 24, 48, 96)
@@ -35,6 +42,11 @@ class LocalKernel(AbstractSpec):
     scales: ScaleMixtureKernel = dataclasses.field(default_factory=ScaleMixtureKernel)
     folds: int = 10
     most_weighed: int = 6000
+    crowds: int = 3
+
+    def __post_init__(self):
+        if self.crowds < 1:
+            raise ValueError(f"LocalKernel needs crowds >= 1, got {self.crowds}.")
 
     def fit(
         self,
@@ -61,11 +73,24 @@ class LocalKernel(AbstractSpec):
     def _parts(
         self, tangents: Tangents, data: Data, relative: np.ndarray
     ) -> tuple[AbstractKernels, ...]:
-        scale = ScaleKernels(
-            tangents.space, data.rows, data.weights, data.groups, self.scales.kappas(), relative
-        )
         shaped = [local_kernels(tangents, data, relative, k, self.widths) for k in self.neighbours]
-        return (scale, *shaped)
+        parts: list[AbstractKernels] = []
+        for chosen in crowds(tangents.space, data, relative, self.crowds):
+            some = data.take(chosen)
+            parts.append(
+                ScaleKernels(
+                    tangents.space,
+                    some.rows,
+                    some.weights,
+                    some.groups,
+                    self.scales.kappas(),
+                    relative,
+                )
+            )
+            images = len(shaped[0].rows) // len(data.rows)
+            each = (chosen[:, None] * images + np.arange(images)).reshape(-1)
+            parts += [part.take(each) for part in shaped]
+        return tuple(parts)
 
     def _cross_fitted(
         self, tangents: Tangents, data: Data, relative: np.ndarray
@@ -86,3 +111,16 @@ class LocalKernel(AbstractSpec):
             scores.append(np.concatenate(each, axis=1))
             weighed.append(held)
         return np.concatenate(scores), data.take(np.concatenate(weighed))
+
+
+def crowds(
+    space: Space, data: Data, relative: np.ndarray, most: int
+) -> list[Int[np.ndarray, " _"]]:
+    """Numbers of the rows in equal parts, from the most crowded to the loneliest."""
+    count = min(most, max(1, len(data.rows) // LEAST))
+    if count == 1:
+        return [np.arange(len(data.rows))]
+    embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
+    embedded = embedded * relative[space.owners()]
+    distance = KDTree(embedded).query(embedded, CROWD + 1)[0][:, -1]
+    return np.array_split(np.argsort(distance, kind="stable"), count)

@@ -115,6 +115,15 @@ class LocalKernels(AbstractKernels):
     def only(self, use: Bool[np.ndarray, " k"]) -> LocalKernels:
         return eqx.tree_at(lambda p: p.widths, self, self.widths[use])
 
+    def take(self, chosen: Int[np.ndarray, " m"]) -> LocalKernels:
+        """The kernels of some of the rows, with weights that sum to one again."""
+        share = jax.nn.logsumexp(self.log_rows()[chosen])
+        frames, rows, whiten, log_scale, middles, precisions = jax.tree.map(
+            lambda a: a[chosen], _by_row(self)
+        )
+        taken = (frames, rows, whiten, log_scale - share, middles, precisions)
+        return eqx.tree_at(_by_row, self, taken)
+
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         k1, k2, k3 = jax.random.split(key, 3)
         h = self.widths[component]
@@ -166,6 +175,17 @@ class LocalKernels(AbstractKernels):
                 drawn = part.exp_map(next(frames)[row], next(steps))
             found.append(canonical(factor, drawn))
         return jnp.concatenate(found)
+
+
+def _by_row(kernels: LocalKernels) -> tuple:
+    return (
+        kernels.frames,
+        kernels.rows,
+        kernels.whiten,
+        kernels.log_scale,
+        kernels.middles,
+        kernels.precisions,
+    )
 
 
 def local_kernels(
