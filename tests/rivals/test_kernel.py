@@ -26,9 +26,10 @@ from foliax.manifolds import (
     Stiefel,
     Torus,
 )
-from foliax.rivals.kernel import ScaleMixtureKernel
+from foliax.rivals.kernel import Data, ScaleMixtureKernel
 from foliax.rivals.kernels import KernelDensity, ScaleKernels, Space, log_cell
-from foliax.rivals.local import LocalKernel
+from foliax.rivals.local import LEAST, LocalKernel, crowds
+from foliax.rivals.shapes import Tangents, local_kernels
 from foliax.specs import UnsupportedManifoldError
 
 from .agreement import agrees
@@ -266,3 +267,35 @@ def test_copies_are_rows_when_chance_is_judged():
 def test_concentrations_end_where_asked():
     assert np.allclose(ScaleMixtureKernel(10.0, 1e8, ratio=10.0).kappas(), 10.0 ** np.arange(1, 9))
     assert len(ScaleMixtureKernel(1.0, 1024.0).kappas()) == 11
+
+
+@pytest.mark.parametrize("name", ["S²", "axes"])
+def test_crowds_are_parts_of_the_whole(name):
+    """Together, by their shares, the kernels of the crowds are the kernels of all rows."""
+    manifold = FINITE[name]
+    tangents, relative = Tangents(Space(manifold)), np.ones(1)
+    data = Data.of(tangents.space, cluster(manifold, 3 * LEAST + 1), None)
+    found = crowds(tangents.space, data, relative, 3)
+    assert [len(part) for part in found] == [LEAST + 1, LEAST, LEAST]
+    assert sorted(np.concatenate(found)) == list(range(len(data.rows)))
+    whole = local_kernels(tangents, data, relative, 8, (0.5, 1.0))
+    images = len(whole.rows) // len(data.rows)
+    y = jnp.asarray(data.rows[0])
+    logs = [
+        np.log(len(part) / len(data.rows))
+        + whole.take((part[:, None] * images + np.arange(images)).reshape(-1)).log_components(y)
+        for part in found
+    ]
+    expected = whole.log_components(y)
+    assert np.allclose(jax.nn.logsumexp(jnp.stack(logs), axis=0), expected, atol=1e-4)
+    # The first crowd is the densest.
+    gaps = [np.linalg.norm(data.rows[p][:, None] - data.rows[p][None], axis=2) for p in found]
+    near = [np.sort(gap, axis=1)[:, 1].mean() for gap in gaps]
+    assert near[0] < near[2]
+
+
+def test_few_rows_are_one_crowd():
+    data = Data.of(Space(Sphere(2)), cluster(Sphere(2), 2 * LEAST - 1), None)
+    assert len(crowds(Space(Sphere(2)), data, np.ones(1), 3)) == 1
+    with pytest.raises(ValueError, match="crowds"):
+        LocalKernel(crowds=0)

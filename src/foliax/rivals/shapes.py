@@ -117,7 +117,8 @@ class LocalKernels(AbstractKernels):
 
     def take(self, chosen: Int[np.ndarray, " m"]) -> LocalKernels:
         """The kernels of some of the rows, with weights that sum to one again."""
-        share = jax.nn.logsumexp(self.log_rows()[chosen])
+        log_rows = self.log_rows()
+        share = jax.nn.logsumexp(log_rows[chosen]) - jax.nn.logsumexp(log_rows)
         frames, rows, whiten, log_scale, middles, precisions = jax.tree.map(
             lambda a: a[chosen], _by_row(self)
         )
