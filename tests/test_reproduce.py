@@ -37,7 +37,12 @@ def test_the_papers_numbers():
     assert PAPER["table4", "SO(3)", "I.S. - QR"].ess == Estimate(94.3256, 2.8099)
 
 
-@pytest.mark.parametrize("name", ROWS)
+FEW = ("table1-s2-foliax", "table2-s3-deq-ode-i-s", "table3-unimodal-modulus")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in ROWS]
+)
 def test_no_row_has_more_parameters_than_the_papers(name):
     import jax
 
@@ -62,9 +67,9 @@ def test_our_rows_see_no_more_draws_than_the_papers():
 @pytest.mark.parametrize(
     "name",
     [
-        "table1-s2-deq-realnvp-i-s",
+        pytest.param("table1-s2-deq-realnvp-i-s", marks=pytest.mark.slow),
         "table3-correlated-modulus",
-        "table3-unimodal-mobius",
+        pytest.param("table3-unimodal-mobius", marks=pytest.mark.slow),
         "table4-procrustes-foliax",
     ],
 )
@@ -103,6 +108,7 @@ def test_means_over_trials():
     assert line.over("KL(q‖p)").error == pytest.approx(0.2645751 / 3**0.5)
 
 
+@pytest.mark.slow
 def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
     """The command runs what is missing only; the shortest row, cut by --quick."""
     monkeypatch.setenv("FOLIAX_CACHE", str(tmp_path / "cache"))

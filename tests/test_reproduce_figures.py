@@ -44,6 +44,7 @@ def drawn(tiny, tmp_path_factory):
         return folder, figures.draw(folder, quick=True, show=shown.append), shown
 
 
+@pytest.mark.slow
 def test_every_figure_is_a_png_and_a_pdf(drawn):
     folder, made, shown = drawn
     names = ["sphere", "hypersphere", "torus", "rotations", "dequantization"]
@@ -56,6 +57,7 @@ def test_every_figure_is_a_png_and_a_pdf(drawn):
         assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 def test_no_figure_is_blank(drawn):
     for path in drawn[1][::2]:
         pixels = (255 * matplotlib.image.imread(path)[..., :3]).astype(int)
@@ -81,6 +83,7 @@ def trained(monkeypatch, drawn):
     return names
 
 
+@pytest.mark.slow
 def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
     folder, made, _ = drawn
     before = [path.read_bytes() for path in made[:2]]
@@ -90,6 +93,7 @@ def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
     assert [path.read_bytes() for path in made[:2]] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "cut", "steps", "seed", "target"])
 def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tmp_path, damage):
     path = tmp_path / "models" / "s2.foliax"
