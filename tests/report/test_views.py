@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from foliax import plots
-from foliax.report.views import Part, turning
+from foliax.metrics import Estimate
+from foliax.report.page import _compared
+from foliax.report.views import Part, pairs, turning
 from foliax.rivals import ScaleMixtureKernel
 from foliax.tables import Schema
 
@@ -25,3 +27,20 @@ def test_only_the_lack_of_a_view_is_passed_over(monkeypatch):
     monkeypatch.setattr(plots, "interactive", broken)
     with pytest.raises(ValueError, match="a real fault"):
         turning(part, KEY)
+
+
+def test_pairs_are_not_shown_twice():
+    """A torus of three angles is drawn as pairs already; a sphere is not."""
+    rng = np.random.default_rng(0)
+    angles = Schema.parse("t: torsions(a, b, c, unit=degrees)")
+    assert pairs(angles, rng.uniform(-3, 3, (20, 3)), None, KEY) == ""
+    vectors = rng.normal(size=(20, 3))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    place = Schema.parse("where: sphere(lat=lat, lon=lon)")
+    assert "<img" in pairs(place, vectors.astype(np.float32), None, KEY)
+
+
+def test_a_model_that_is_the_baseline_is_not_compared_in_standard_errors():
+    assert "the density that the kernel gives" in _compared(Estimate(0.0, 0.0), "kernel", 80)
+    assert "beats the kernel" in _compared(Estimate(0.3, 0.1), "kernel", 80)
+    assert "is level with the kernel" in _compared(Estimate(0.1, 0.1), "kernel", 80)

@@ -106,6 +106,8 @@ def _verdict(evidence: Evidence | None, found: Assessment | None) -> Iterator[st
 
 
 def _compared(by, name: str, n: int) -> str:
+    if by.value == by.error == 0:
+        return f"It gives each of {n:,} held-out rows the density that the {name} gives."
     times = abs(by.value) / by.error if by.error > 0 else 0.0
     how = "is level with" if times < 2 else "beats" if by.value > 0 else "is behind"
     return (

@@ -113,7 +113,9 @@ def still(part: Part, key: PRNGKeyArray) -> str:
 
 
 def pairs(schema: Schema, drawn: np.ndarray, rows: np.ndarray | None, key: PRNGKeyArray) -> str:
-    """Samples against data, every coordinate and every pair."""
+    """Samples against data, every coordinate and every pair; nothing where `still` shows that."""
+    if len(schema.factors) == 1 and next(iter(plots.views(schema.manifold()))) == "pair":
+        return ""
     bare = Drawn(schema.manifold(), jnp.asarray(drawn))
     figure = plots.draw(bare, rows, **schema.axes(), view="pair", key=key)
     caption = "Samples of the model against the data, for every coordinate and every pair."
