@@ -1,3 +1,4 @@
+import concurrent.futures
 import dataclasses
 import json
 
@@ -133,3 +134,42 @@ def test_bad_input_is_named(arguments, said):
     result = CliRunner().invoke(app, ["reproduce", *arguments])
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+def test_an_interrupted_training_is_no_trial(monkeypatch):
+    row = tiny(ROWS["table3-unimodal-modulus"])
+    fit = trial.fit
+
+    def stopped(*args):
+        fitted, draws = fit(*args)
+        fitted.record.stopped = "interrupted"
+        return fitted, draws
+
+    monkeypatch.setattr(trial, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        trial.run(row, 0)
+
+
+def test_a_trial_that_fails_is_named_and_the_others_run(tmp_path, monkeypatch):
+    """In this process: what other processes would do."""
+    found = {"metrics": {"KL(q‖p)": Estimate(0.1, 0.01)}}
+
+    def one(folder, job):
+        if job.number == 1:
+            raise ArithmeticError("the solver failed")
+        return found
+
+    monkeypatch.setattr(run, "_one", one)
+    monkeypatch.setattr(run.concurrent.futures, "ProcessPoolExecutor", lambda *_, **__: Threads())
+    jobs = [run.Job("table1-s2-mobius", number, False) for number in range(3)]
+    told = []
+    failed = run.run(tmp_path, jobs, 1, lambda job, result: told.append((job.number, result)))
+    assert sorted(told) == [(0, found), (2, found)]
+    assert {job.number: str(error) for job, error in failed.items()} == {1: "the solver failed"}
+
+
+class Threads(concurrent.futures.ThreadPoolExecutor):
+    """A pool of one thread, in place of processes."""
+
+    def __init__(self):
+        super().__init__(1)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options as o
-from .console import Console, guarded
+from .console import NO, Console, guarded
 
 PARTS = ("table1", "table2", "table3", "table4", "figures")
 Parts = Annotated[
@@ -42,6 +42,7 @@ def reproduce(
 
     Trials that are stored already, with the same settings, are not run again: stop it and go on
     whenever you like. One file for each trial, the tables in tables.md, the figures beside it.
+    Exit code 1 where a trial failed; the others are run all the same.
 
     Example: foliax reproduce table1 --rows realnvp --trials 2
     """
@@ -66,7 +67,9 @@ def reproduce(
             f"{found['training seconds']:.0f} s"
         )
 
-    run.run(folder, waiting, jobs, done)
+    failed = run.run(folder, waiting, jobs, done)
+    for job, error in failed.items():
+        typer.echo(f"Error: {job.name}, trial {job.number}: {error}", err=True)
     lines = tables.lines(folder, [row.quick() if quick else row for row in wanted], trials)
     text, made = tables.markdown(lines), []
     if lines:
@@ -75,10 +78,18 @@ def reproduce(
         with console.progress("Drawing") as stage:
             made = figures.draw(folder / "figures", quick=quick, show=stage.show)
     missed = {line.row.name: line.missed() for line in lines if line.missed()}
+    failures = {f"{job.name}, {job.number}": str(error) for job, error in failed.items()}
     console.result(
-        {"tables": str(folder / "tables.md"), "figures": list(map(str, made)), "missed": missed},
+        {
+            "tables": str(folder / "tables.md"),
+            "figures": list(map(str, made)),
+            "missed": missed,
+            "failed": failures,
+        },
         (text if lines else "") + "".join(f"\n{path}" for path in made),
     )
+    if failed:
+        raise typer.Exit(NO)
 
 
 def _named(name: str, parts: str | None) -> bool:

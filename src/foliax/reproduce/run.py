@@ -39,8 +39,8 @@ def missing(folder: Path, names: Sequence[str], trials: int, quick: bool) -> lis
 
 def run(
     folder: Path, jobs: Sequence[Job], processes: int, done: Callable[[Job, dict], None]
-) -> None:
-    """Run trials, each stored as it ends and then told to `done`."""
+) -> dict[Job, Exception]:
+    """Run trials, each stored as it ends and then told to `done`; what failed, and why."""
     before = {name: os.environ.get(name) for name in ONE_CORE}
     os.environ.update(ONE_CORE)
     # A few trials for each process: compiled programs keep their memory.
@@ -51,10 +51,15 @@ def run(
         initargs=(getattr(jax.config, "jax_compilation_cache_dir", None),),
         max_tasks_per_child=4,
     )
+    failed = {}
     try:
         running = {pool.submit(_one, folder, job): job for job in jobs}
         for future in concurrent.futures.as_completed(running):
-            done(running[future], future.result())
+            try:
+                done(running[future], future.result())
+            except Exception as error:
+                failed[running[future]] = error
+        return failed
     finally:
         pool.shutdown(cancel_futures=True)
         for name, value in before.items():

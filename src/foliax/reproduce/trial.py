@@ -36,6 +36,9 @@ def run(row: Row, number: int) -> dict[str, Any]:
     key = jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
     rows_key, fit_key, compare_key, q_key, p_key = jax.random.split(key, 5)
     fitted, draws = fit(row, target, rows_key, fit_key)
+    if fitted.record.stopped == "interrupted":
+        # The trainer would make do with what it has; a trial is whole or none.
+        raise KeyboardInterrupt
     began = time.monotonic()
     found = metrics.compare(
         coarse(fitted.density), target, row.points, key=compare_key, tol=tolerance(row.limits[0])
