@@ -278,7 +278,7 @@ def test_crowds_are_parts_of_the_whole(name):
     found = crowds(tangents.space, data, relative, 3)
     assert [len(part) for part in found] == [LEAST + 1, LEAST, LEAST]
     assert sorted(np.concatenate(found)) == list(range(len(data.rows)))
-    whole = local_kernels(tangents, data, relative, 8, (0.5, 1.0))
+    (whole,) = local_kernels(tangents, data, relative, (8,), (0.5, 1.0))
     images = len(whole.rows) // len(data.rows)
     y = jnp.asarray(data.rows[0])
     logs = [

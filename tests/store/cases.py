@@ -66,7 +66,7 @@ def kernels(manifold: manifolds.AbstractManifold, rows: Any) -> KernelDensity:
     data = Data(rows, ones, np.arange(len(rows)), True)
     parts = (
         ScaleKernels(space, rows, ones, data.groups, np.array([1.0, 8.0]), relative),
-        local_kernels(Tangents(space), data, relative, 3, (0.5, 1.0)),
+        *local_kernels(Tangents(space), data, relative, (3,), (0.5, 1.0)),
         Background(manifold),
     )
     return KernelDensity(manifold, parts, tuple(jnp.full(p.components, -1.6) for p in parts))

@@ -102,5 +102,5 @@ def warm_up() -> None:
     if folder == "off":
         return
     jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -73,7 +73,7 @@ class LocalKernel(AbstractSpec):
     def _parts(
         self, tangents: Tangents, data: Data, relative: np.ndarray
     ) -> tuple[AbstractKernels, ...]:
-        shaped = [local_kernels(tangents, data, relative, k, self.widths) for k in self.neighbours]
+        shaped = local_kernels(tangents, data, relative, self.neighbours, self.widths)
         parts: list[AbstractKernels] = []
         for chosen in crowds(tangents.space, data, relative, self.crowds):
             some = data.take(chosen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -117,13 +119,7 @@ class LocalKernels(AbstractKernels):
 
     def take(self, chosen: Int[np.ndarray, " m"]) -> LocalKernels:
         """The kernels of some of the rows, with weights that sum to one again."""
-        log_rows = self.log_rows()
-        share = jax.nn.logsumexp(log_rows[chosen]) - jax.nn.logsumexp(log_rows)
-        frames, rows, whiten, log_scale, middles, precisions = jax.tree.map(
-            lambda a: a[chosen], _by_row(self)
-        )
-        taken = (frames, rows, whiten, log_scale - share, middles, precisions)
-        return eqx.tree_at(_by_row, self, taken)
+        return eqx.tree_at(_by_row, self, _taken(self, jnp.asarray(chosen)))
 
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         k1, k2, k3 = jax.random.split(key, 3)
@@ -189,51 +185,69 @@ def _by_row(kernels: LocalKernels) -> tuple:
     )
 
 
+@eqx.filter_jit
+def _taken(kernels: LocalKernels, chosen: Int[Array, " m"]) -> tuple:
+    log_rows = kernels.log_rows()
+    share = jax.nn.logsumexp(log_rows[chosen]) - jax.nn.logsumexp(log_rows)
+    frames, rows, whiten, log_scale, middles, precisions = jax.tree.map(
+        lambda a: a[chosen], _by_row(kernels)
+    )
+    return frames, rows, whiten, log_scale - share, middles, precisions
+
+
 def local_kernels(
     tangents: Tangents,
     data: Data,
     relative: np.ndarray,
-    neighbours: int,
+    neighbours: Sequence[int],
     widths: tuple[float, ...],
-) -> LocalKernels:
-    """Kernels shaped by each row's nearest neighbours."""
+) -> list[LocalKernels]:
+    """Kernels shaped by each row's nearest neighbours, for each number of them."""
     space = tangents.space
     images = copies(space.manifold, data.rows)
     n, order, size = images.shape
     dtype = data.rows.dtype
     rows = jnp.asarray(images.reshape(-1, size), dtype)
-    owners, owned = space.owners(), tangents.owners()
-    embedded = np.asarray(jax.vmap(space.embed)(rows), float) * relative[owners]
-    # A row's own images are not its neighbours.
-    many = min(len(embedded) - 1, neighbours + order - 1)
+    owned = tangents.owners()
+    embedded = np.asarray(jax.vmap(space.embed)(rows), float) * relative[space.owners()]
+    near = nearest(embedded, max(1, min(max(neighbours), n - 1)), order)
+    frames, vectors = _vectors(tangents, rows, jnp.asarray(near))
+    vectors = np.asarray(vectors, float) * relative[owned]
+    cells = np.flatnonzero(space.rounded())
+    gaps = (embedded[near][:, :, cells] - embedded[:, None, cells]) ** 2
+    d = len(owned)
+    log_rows = np.repeat(np.log(data.weights / data.weights.sum()), order)
+    log_rows = log_rows + np.log(relative[owned]).sum() - d / 2 * np.log(2 * np.pi)
+    cap = reach(tangents) * relative[owned] / max(widths) if d else None
+    found = []
+    for k in neighbours:
+        v, squares = vectors[:, :k], gaps[:, :k]
+        whiten, log_det = np.zeros((len(rows), 0, 0)), np.zeros(len(rows))
+        if cap is not None:
+            whiten, log_det = covariances(v, d / (d + v.shape[1]), FLOOR, cap)
+        found.append(
+            LocalKernels(
+                tangents,
+                frames,
+                rows,
+                jnp.asarray(whiten, dtype),
+                jnp.asarray(log_rows + log_det, dtype),
+                jnp.asarray(embedded[:, cells], dtype),
+                jnp.asarray(1 / (squares.mean(1) + FLOOR**2), dtype),
+                jnp.asarray(widths, dtype),
+                jnp.asarray(relative, dtype),
+                tuple(int(c) for c in cells),
+            )
+        )
+    return found
+
+
+def nearest(embedded: Float[np.ndarray, "n e"], k: int, order: int) -> Int[np.ndarray, "n k"]:
+    """Each point's k nearest, the nearest first; its own images, `order` in a row, are not."""
+    many = min(len(embedded) - 1, k + order - 1)
     near = KDTree(embedded).query(embedded, many + 1)[1]
     own = near // order == np.arange(len(embedded))[:, None] // order
-    near = np.take_along_axis(near, np.argsort(own, axis=1, kind="stable"), axis=1)
-    near = near[:, : max(1, min(neighbours, n - 1))]
-    frames, vectors = _vectors(tangents, rows, jnp.asarray(near))
-    cells = np.flatnonzero(space.rounded())
-    k, d = near.shape[1], len(owned)
-    if d:
-        v = np.asarray(vectors, float) * relative[owned]
-        cap = reach(tangents) * relative[owned] / max(widths)
-        whiten, log_det = covariances(v, d / (d + k), FLOOR, cap)
-    else:
-        whiten, log_det = np.zeros((len(rows), 0, 0)), np.zeros(len(rows))
-    spread = ((embedded[near][:, :, cells] - embedded[:, None, cells]) ** 2).mean(1) + FLOOR**2
-    log_rows = np.repeat(np.log(data.weights / data.weights.sum()), order)
-    log_scale = log_rows + log_det + np.log(relative[owned]).sum() - d / 2 * np.log(2 * np.pi)
-    return LocalKernels(
-        tangents,
-        frames,
-        rows,
-        jnp.asarray(whiten, dtype),
-        jnp.asarray(log_scale, dtype),
-        jnp.asarray(embedded[:, cells], dtype),
-        jnp.asarray(1 / spread, dtype),
-        jnp.asarray(widths, dtype),
-        jnp.asarray(relative, dtype),
-        tuple(int(c) for c in cells),
-    )
+    return np.take_along_axis(near, np.argsort(own, axis=1, kind="stable"), axis=1)[:, :k]
 
 
 @eqx.filter_jit
