@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.stats import qmc
 
 from .manifolds.base import as_points
 
@@ -134,6 +133,9 @@ class RQMC(AbstractIntegrator):
     def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
         if key is None:
             raise ValueError("This log density is estimated by sampling: pass key=.")
+        # Nearly a second to import, and not every density needs it.
+        from scipy.stats import qmc
+
         net = qmc.Sobol(integrand.k, scramble=True, rng=0).random(self.points)
         shifts = jax.random.uniform(key, (self.replicates, 1, integrand.k))
         tiny = jnp.finfo(shifts.dtype).epsneg
