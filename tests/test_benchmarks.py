@@ -78,6 +78,7 @@ def test_rivals_where_they_are_installed(name):
     assert parameters > 0
 
 
+@pytest.mark.slow
 def test_marginal(monkeypatch, tmp_path):
     monkeypatch.setattr(
         marginal, "trained", lambda target, sizes: density(target.manifold.dequantization())

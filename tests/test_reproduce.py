@@ -69,7 +69,7 @@ def test_our_rows_see_no_more_draws_than_the_papers():
     "name",
     [
         pytest.param("table1-s2-deq-realnvp-i-s", marks=pytest.mark.slow),
-        "table3-correlated-modulus",
+        pytest.param("table3-correlated-modulus", marks=pytest.mark.slow),
         pytest.param("table3-unimodal-mobius", marks=pytest.mark.slow),
         pytest.param("table4-procrustes-foliax", marks=pytest.mark.slow),
     ],
@@ -137,6 +137,7 @@ def test_bad_input_is_named(arguments, said):
     assert said in result.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_is_no_trial(monkeypatch):
     row = tiny(ROWS["table3-unimodal-modulus"])
     fit = trial.fit

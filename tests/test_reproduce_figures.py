@@ -122,6 +122,7 @@ def test_full_trainings_are_the_stated_ones():
         assert figures.recipe(name, True)[1].training.steps == figures.QUICK_STEPS
 
 
+@pytest.mark.slow
 def test_radii_given_the_point_have_total_mass_one():
     density = small.density(Sphere(2).dequantization())
     lon = np.linspace(-120, 180, 3)

@@ -66,6 +66,7 @@ def test_weights_and_many_rows():
     assert (weights[found.test.frame.index] == found.test.weights).all()
 
 
+@pytest.mark.slow
 def test_a_joint_density_beats_the_simple_ones(density, evidence):
     found = assess(density, SCHEMA, evidence, key=KEY)
     assert found is not None
