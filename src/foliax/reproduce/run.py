@@ -56,9 +56,11 @@ def run(
         running = {pool.submit(_one, folder, job): job for job in jobs}
         for future in concurrent.futures.as_completed(running):
             try:
-                done(running[future], future.result())
+                found = future.result()
             except Exception as error:
                 failed[running[future]] = error
+            else:
+                done(running[future], found)
         return failed
     finally:
         pool.shutdown(cancel_futures=True)
