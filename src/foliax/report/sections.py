@@ -83,6 +83,8 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
     title = "Held-out rows: this model and simpler ones"
     if found is None:
         why = "No rows were held out: fit with --held-out 0.1, on 200 rows or more, to have some."
+        if model.evidence is None:
+            why = "The model file keeps no rows: fit without --no-rows to have some held out."
         return m.section("held-out", title, m.paragraph(why))
     first = found.entries[0]
     rows = []
