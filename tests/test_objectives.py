@@ -5,7 +5,16 @@ import numpy as np
 import paramax
 import pytest
 
-from foliax.manifolds import QR, Fold, Hyperspherical, Quaternions, Sphere, Stiefel
+from foliax.manifolds import (
+    QR,
+    Fold,
+    Hyperspherical,
+    Quaternions,
+    Sphere,
+    Stiefel,
+    Torus,
+    Wrapping,
+)
 from foliax.metrics import samples
 from foliax.objectives import ELBO, ImportanceWeighted, draw, log_weights
 from foliax.training import partition
@@ -102,3 +111,15 @@ def test_weights_weigh():
     rows_changed = rows.at[0].set(rows[1])
     b = value(ImportanceWeighted(2, 0.0), d, rows_changed, only, jax.random.key(1))[0]
     assert float(a) == float(b)
+
+
+def test_a_row_without_auxiliaries_is_evaluated_once():
+    model = density(Wrapping(Torus(2), 0))
+    rows = jnp.zeros((5, 2))
+    z = draw(model, rows, 16, jax.random.key(0))
+    log_w, _ = log_weights(model, rows, z)
+    assert log_w.shape == (5, 16)
+    assert (log_w == log_w[:, :1]).all()
+    program = str(jax.make_jaxpr(lambda rows: log_weights(model, rows, z)[0])(rows))
+    assert "f32[5,2]" in program
+    assert "f32[80,2]" not in program

@@ -164,8 +164,11 @@ def log_weights(
 ) -> tuple[Float[Array, "n s"], Float[Array, ""]]:
     """log w of every row and z, and the mean cost of the ambient paths."""
 
+    # Without auxiliaries all samples of a row are one.
+    distinct = z if z.shape[2] else z[:, :1]
+
     def pairs(function):
-        return jax.vmap(jax.vmap(function, (None, 0)))(rows, z)
+        return jax.vmap(jax.vmap(function, (None, 0)))(rows, distinct)
 
     x, log_volume = pairs(model.dequantization.preimages)
     # In one flat batch: matrix products with several batch axes take up to three times as long.
@@ -173,4 +176,4 @@ def log_weights(
     branches = log_prob.reshape(log_volume.shape) + log_volume
     log_q = pairs(lambda y, z: model.dequantizer.log_prob(model.manifold.features(y), z))
     joint = branches.mean(2) if over_branches else jax.nn.logsumexp(branches, axis=2)
-    return joint - log_q, cost.mean()
+    return jnp.broadcast_to(joint - log_q, z.shape[:2]), cost.mean()
