@@ -1,21 +1,24 @@
 """Densities of real data, by the field's protocol: `python -m benchmarks.real [MODEL …] [SET …]`.
 
-Five splits of 80/10/10, deduplicated: distinct training rows; distinct validation rows that do not
-occur in training; distinct test rows that occur in neither. Validation rows choose (weights of a
-stack, when to stop), test rows score. Beside the plain test score stands that of test rows jittered
-uniformly within the cell of each value's last recorded digit, since spikes on a lattice would win
-without meaning. Results are stored in benchmarks/results/real.json as they come; `--show` prints
-them. Needs ../shared/data.
+Five splits of 80/10/10. `deduplicated`: distinct training rows; distinct validation rows that do
+not occur in training; distinct test rows that occur in neither. `raw`: as recorded, for comparison
+with published tables only, since copies of training rows among test rows have no lower bound.
+`all rows`: deduplicated, but every model is given training and validation rows together, of which
+it may hold out what it likes. Otherwise validation rows choose (weights of a stack, when to stop),
+and test rows score. Beside the plain test score stands that of test rows jittered uniformly within
+the cell of each value's last recorded digit, since spikes on a lattice would win without meaning.
+Results are stored in benchmarks/results/real.json as they come; `--show` prints them. Needs
+../shared/data for the field's sets and the packages of benchmarks.own for the others.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +26,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import own
+from benchmarks.splits import Recorded, Split, divided
 from foliax import metrics
-from foliax.manifolds import AbstractManifold, Sphere, Torus, conversions
+from foliax.auto import FLOW, Auto
+from foliax.density import AbstractDensity
+from foliax.manifolds import Sphere, Torus, conversions
 from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
 from foliax.rivals.kernels import KernelDensity, ScaleKernels
+from foliax.specs import AbstractSpec
 from foliax.stacking import Stacked, Stacking
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -55,7 +63,10 @@ MODELS = {
             DirectionalMixture(choose="held-out", max_components=32),
         )
     ),
+    "flow": FLOW,
+    "auto": Auto(minutes=5.0),
 }
+PROTOCOLS = ("deduplicated", "raw", "all rows")
 # What total mass is measured from: kernels whose scales lie between those of the models, mixed so
 # that none of the ranges is left out.
 NEAR = {
@@ -75,61 +86,56 @@ PUBLISHED = {
 }
 
 
-class Split(NamedTuple):
-    """Points of a manifold, and test rows moved within the cell of their last digit."""
+def available() -> list[str]:
+    """The sets that can be loaded; says which cannot."""
+    field = list(SETS)
+    if not DATA.exists():
+        print(f"Skipped: {', '.join(SETS)}, since the benchmark data is not at {DATA}.")
+        field = []
+    return field + own.available()
 
-    manifold: AbstractManifold
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
-    jittered: np.ndarray
 
-
-def recorded(name: str, columns: list[int] | None) -> tuple[np.ndarray, np.ndarray]:
-    """The values, and the width of each value's last recorded digit."""
+def recorded(label: str) -> Recorded:
+    """A set's values, and the width of each value's last recorded digit."""
+    name, columns = SETS[label]
     with (DATA / f"{name}.csv").open() as file:
         texts = np.array(list(csv.reader(file))[1:])
     if columns is not None:
         texts = texts[:, columns]
     decimals = np.vectorize(lambda text: len(text.partition(".")[2].strip()))(texts)
-    return texts.astype(float), 10.0**-decimals
+    torus = name == "rna"
+    return Recorded(
+        Torus(texts.shape[1]) if torus else Sphere(2),
+        texts.astype(float),
+        10.0**-decimals,
+        on_torus if torus else own.on_sphere,
+    )
 
 
-def points(values: np.ndarray, name: str) -> np.ndarray:
-    """Degrees to points of the sphere or the torus."""
-    if name == "rna":
-        return (np.deg2rad(values) + np.pi) % (2 * np.pi) - np.pi
-    return conversions.vectors_from_latlon(values[:, 0], values[:, 1], degrees=True)
+def on_torus(degrees: np.ndarray) -> np.ndarray:
+    """Degrees to angles from −π to π."""
+    return conversions.angles_from_period(degrees, 360)
 
 
-def load(label: str, number: int) -> Split:
-    """One split of a set, deduplicated."""
-    name, columns = SETS[label]
-    values, widths = recorded(name, columns)
-    order = np.load(DATA / "splits.npz")[f"{name}_perm{number}"]
-    tenth = len(values) // 10
-    parts = np.split(order, [len(values) - 2 * tenth, len(values) - tenth])
-    seen: set[tuple] = set()
-    kept = []
-    for part in parts:
-        fresh = [i for i in part if not (tuple(values[i]) in seen or seen.add(tuple(values[i])))]
-        kept.append(np.array(fresh))
-    scored = kept[2]
-    rng = np.random.default_rng(0)
-    moved = values[scored] + widths[scored] * rng.uniform(-0.5, 0.5, widths[scored].shape)
-    if name != "rna":
-        moved[:, 0] = np.clip(moved[:, 0], -90, 90)
-    manifold = Sphere(2) if name != "rna" else Torus(values.shape[1])
-    train, validation, test = (points(values[part], name) for part in kept)
-    return Split(manifold, train, validation, test, points(moved, name))
+def load(label: str, number: int, raw: bool = False) -> Split:
+    """One split of a set."""
+    if label in own.FILES:
+        return own.load(label, number, raw)
+    order = np.load(DATA / "splits.npz")[f"{SETS[label][0]}_perm{number}"]
+    return divided(recorded(label), order, raw)
 
 
-def measure(model: str, label: str, number: int, weigh: bool = True) -> dict:
+def measure(
+    model: str, label: str, number: int, protocol: str = PROTOCOLS[0], weigh: bool = True
+) -> dict:
     """Fit and score one model on one split, and find its total mass where it is to be weighed."""
-    split = load(label, number)
+    split = load(label, number, protocol == "raw")
+    rows, validation = split.train, split.validation
+    if protocol == "all rows":
+        rows, validation = np.concatenate([rows, validation]), None
     began, cpu = time.monotonic(), time.process_time()
     fitted = MODELS[model].fit(
-        split.manifold, split.train, key=jax.random.key(number), validation=split.validation
+        split.manifold, rows, key=jax.random.key(number), validation=validation
     )
     fit_seconds, fit_cpu = time.monotonic() - began, time.process_time() - cpu
     density = fitted.density
@@ -142,10 +148,10 @@ def measure(model: str, label: str, number: int, weigh: bool = True) -> dict:
         "fit seconds": round(fit_seconds, 1),
         "fit CPU seconds": round(fit_cpu, 1),
         "fit and score seconds": round(seconds, 1),
-        "rows": [len(split.train), len(split.validation), len(split.test)],
+        "rows": [len(rows), len(validation) if validation is not None else 0, len(split.test)],
         "events": fitted.record.events,
     }
-    if isinstance(density, Stacked):
+    if model == "stack":
         members = [log_density(member, split.test) for member in density.members]
         best = max(members, key=np.mean)
         found["loss against its best member"] = metrics.estimate(best - test)
@@ -155,19 +161,26 @@ def measure(model: str, label: str, number: int, weigh: bool = True) -> dict:
 def mass(density, split: Split) -> metrics.Estimate:
     """Total mass from a kernel and the uniform density, or from the density's own samples.
 
-    The latter where its standard error is smaller, as in many dimensions: by samples of the model,
-    and the scale-mixture kernel within it, which is nowhere much larger than the whole.
+    The latter where its standard error is smaller, as in many dimensions, and where there is no
+    uniform density: by samples of the model, and the scale-mixture kernel within it, which is
+    nowhere much larger than the whole.
     """
-    kernels = tuple(
-        spec.fit(split.manifold, split.train, key=jax.random.key(1)).density for spec in NEAR
-    )
-    near = Stacked(kernels, jnp.log(jnp.array(list(NEAR.values()))))
-    found = metrics.total_mass(density, DRAWS, key=jax.random.key(2), near=near, share=0.9)
     part = scale_part(density)
+    if not np.isfinite(split.manifold.log_total_volume()):
+        within = part or density_of(ScaleMixtureKernel(), split)
+        return metrics.reciprocal_mass(density, within, 4 * DRAWS, key=jax.random.key(4))
+    near = Stacked(
+        tuple(density_of(spec, split) for spec in NEAR), jnp.log(jnp.array(list(NEAR.values())))
+    )
+    found = metrics.total_mass(density, DRAWS, key=jax.random.key(2), near=near, share=0.9)
     if found.error < 0.002 or part is None:
         return found
     other = metrics.reciprocal_mass(density, part, DRAWS, key=jax.random.key(4))
     return min(found, other, key=lambda estimate: estimate.error)
+
+
+def density_of(spec: AbstractSpec, split: Split) -> AbstractDensity:
+    return spec.fit(split.manifold, split.train, key=jax.random.key(1)).density
 
 
 def scale_part(density) -> KernelDensity | None:
@@ -197,54 +210,62 @@ def stored() -> dict:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
 
+def name_of(label: str, model: str, number: int, protocol: str) -> str:
+    """Under which a result is stored."""
+    plain = f"{label} | {model} | {number}"
+    return plain if protocol == PROTOCOLS[0] else f"{plain} | {protocol}"
+
+
 def show(results: dict) -> None:
     """Means ± standard deviations over splits; the mean mass with its standard error."""
-    table = Table("set", "model", "splits", "test NLL", "jittered", "mass", "fit s", "known")
-    for label in SETS:
-        for model in MODELS:
-            rows = [r for k, r in results.items() if k.startswith(f"{label} | {model} |")]
-            if not rows:
-                continue
-            plain, moved = ([r[k] for r in rows] for k in ("nll", "nll jittered"))
-            masses = np.array([r["mass"] for r in rows if r["mass"]]).reshape(-1, 2)
-            together = np.sqrt((masses[:, 1] ** 2).sum()) / max(len(masses), 1)
-            known = PUBLISHED.get(label, {})
-            table.add_row(
-                label,
-                model,
-                str(len(rows)),
-                f"{np.mean(plain):.3f} ± {np.std(plain):.3f}",
-                f"{np.mean(moved):.3f} ± {np.std(moved):.3f}",
-                str(metrics.Estimate(masses[:, 0].mean(), together)) if len(masses) else "–",
-                f"{max(r['fit and score seconds'] for r in rows):.0f}",
-                f"{known[model]:.2f}" if model in known else "",
-            )
-    Console(width=130).print(table)
+    columns = "set", "model", "rows", "splits", "test NLL", "jittered", "mass", "fit s", "known"
+    table = Table(*columns)
+    for label, model, protocol in itertools.product((*SETS, *own.FILES), MODELS, PROTOCOLS):
+        names = [name_of(label, model, number, protocol) for number in range(SPLITS)]
+        rows = [results[name] for name in names if name in results]
+        if not rows:
+            continue
+        plain, moved = ([r[k] for r in rows] for k in ("nll", "nll jittered"))
+        masses = np.array([r["mass"] for r in rows if r["mass"]]).reshape(-1, 2)
+        error = np.sqrt((masses[:, 1] ** 2).sum()) / max(len(masses), 1)
+        known = PUBLISHED.get(label, {})
+        table.add_row(
+            label,
+            model,
+            protocol,
+            str(len(rows)),
+            f"{np.mean(plain):.3f} ± {np.std(plain):.3f}",
+            f"{np.mean(moved):.3f} ± {np.std(moved):.3f}",
+            str(metrics.Estimate(masses[:, 0].mean(), error)) if len(masses) else "–",
+            f"{max(r['fit and score seconds'] for r in rows):.0f}",
+            f"{known[model]:.2f}" if model in known else "",
+        )
+    Console(width=140).print(table)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {[*MODELS, *SETS]}; all where none is given")
+    names = [*MODELS, *SETS, *own.FILES]
+    parser.add_argument("names", nargs="*", help=f"of {names}; all where none is given")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
     parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--masses", type=int, default=1, help="in how many splits to weigh")
     parser.add_argument("--again", action="store_true", help="also what is stored already")
-    parser.add_argument("--no-mass", action="store_true", help="scores only, much faster")
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
-    if not DATA.exists():
-        print(f"Skipped: the benchmark data is not at {DATA}.")
-        return
     models = [m for m in MODELS if m in chosen.names] or list(MODELS)
-    sets = [s for s in SETS if s in chosen.names] or list(SETS)
-    for label in [] if chosen.show else sets:
-        for model in models:
-            for number in range(chosen.splits):
-                name = f"{label} | {model} | {number}"
-                if name in stored() and not chosen.again:
-                    continue
-                found = measure(model, label, number, not chosen.no_mass)
-                results = {**stored(), name: found}
-                RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-                print(name, json.dumps(found, ensure_ascii=False), flush=True)
+    there = [] if chosen.show else available()
+    named = {*SETS, *own.FILES} & {*chosen.names} or {*there}
+    sets = [s for s in there if s in named]
+    for label, model in itertools.product(sets, models):
+        for number in range(chosen.splits):
+            name = name_of(label, model, number, chosen.protocol)
+            if name in stored() and not chosen.again:
+                continue
+            found = measure(model, label, number, chosen.protocol, number < chosen.masses)
+            results = {**stored(), name: found}
+            RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            print(name, json.dumps(found, ensure_ascii=False), flush=True)
     show(stored())
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from foliax import auto, metrics
-from foliax.auto import Auto, Held, Member, spec_of, stacked
+from foliax.auto import Auto, Held, Member, shared, spec_of
 from foliax.manifolds import Circle, Naturals, Stiefel
 from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
-from foliax.specs import AbstractSpec, Fitted
+from foliax.specs import AbstractSpec
 
 from .small import SPEC
 
@@ -81,11 +81,38 @@ def test_a_row_of_weight_two_is_a_row_twice(monkeypatch):
 
 def test_the_whole_is_no_worse_than_its_best_member():
     scores = [np.full(30, -1.0), np.full(30, -2.0)]
-    density = ScaleMixtureKernel().fit(Circle(), ANGLES[:30], key=KEY).density
-    members = [Member(str(i), Fitted(density, Record(0)), s) for i, s in enumerate(scores)]
+    spec = ScaleMixtureKernel()
+    fitted = spec.fit(Circle(), ANGLES[:30], key=KEY)
+    members = [Member(str(i), spec, fitted, s) for i, s in enumerate(scores)]
     record = Record(0)
-    assert stacked(members, Held(np.zeros((30, 1)), None), record) is density
+    assert shared(members, Held(np.zeros((30, 1)), None), record).tolist() == [1, 0]
     assert record.best_validation == pytest.approx(1)
+
+
+def test_kernels_are_made_anew_of_all_rows(monkeypatch):
+    spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
+    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    assert any(
+        event.startswith("kernel: made anew of all 240 rows") for event in fitted.record.events
+    )
+    alone = ScaleMixtureKernel().fit(Circle(), ANGLES, key=KEY).density
+    found, wanted = (metrics.log_densities(d, ANGLES, key=KEY)[0] for d in (fitted.density, alone))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_rows_given_for_validation_are_not_fitted(monkeypatch):
+    spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
+    fitted = spec.fit(Circle(), ANGLES[:200], key=KEY, validation=ANGLES[200:])
+    assert not any("made anew" in event for event in fitted.record.events)
+    alone = ScaleMixtureKernel().fit(Circle(), ANGLES[:200], key=KEY).density
+    found, wanted = (metrics.log_densities(d, ANGLES, key=KEY)[0] for d in (fitted.density, alone))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_nothing_is_made_anew_when_time_is_up(monkeypatch):
+    spec = dataclasses.replace(quick(monkeypatch, kernel=ScaleMixtureKernel()), minutes=1e-6)
+    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    assert not any("made anew" in event for event in fitted.record.events)
 
 
 def test_later_candidates_are_not_tried_when_time_is_up():
@@ -107,9 +134,11 @@ def test_a_flow_gets_the_time_that_is_left():
 
 
 def test_many_rows_are_thinned_before_the_slow_kernel():
-    shaped = dict(Auto()._candidates(1_000_000))["local kernel"]
+    shaped = dict(Auto(minutes=0.5)._candidates(1_000_000))["local kernel"]
     assert isinstance(shaped, LocalKernel)
-    assert shaped.scales.max_rows == auto.MOST_SHAPED
+    assert shaped.scales.max_rows == auto.SHAPED_A_MINUTE / 2
+    longer = dict(Auto(minutes=60)._candidates(1_000_000))["local kernel"]
+    assert longer == LocalKernel()
 
 
 def test_names():

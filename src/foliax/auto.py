@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from .ambient import SplineCoupling
+from .density import AbstractDensity
 from .dequantizers import Safe
 from .fit import DequantizedFlow
 from .manifolds import AbstractManifold
@@ -24,7 +25,7 @@ from .rivals.kernel import ScaleMixtureKernel
 from .rivals.local import LocalKernel
 from .rivals.mixtures import DirectionalMixture
 from .rivals.weights import mixture_weights
-from .specs import AbstractSpec, Fitted, UnsupportedManifoldError, hold_out
+from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, UnsupportedManifoldError, hold_out
 from .stacking import Stacked
 from .training import Training
 
@@ -39,8 +40,8 @@ LATEST = {"kernel": 0.8, "local kernel": 0.4, "mixture": 0.8, "flow": 0.5}
 """The share of the time after which a candidate is not begun: the dear ones not too late."""
 LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
-MOST_SHAPED = 4000
-"""Rows beyond which the local kernel, which is slow to weigh, is made of a part of them."""
+SHAPED_A_MINUTE = 6000
+"""Rows of which the slow local kernel is made, for each minute there is."""
 
 OnCandidate = Callable[[str], None]
 OnBlock = Callable[[Block], None]
@@ -54,14 +55,16 @@ class Auto(AbstractSpec):
     record. All are fitted on the same part of the rows, in order of cost, until `minutes` are used
     up; the first is never given up, and a flow ends in time with its best parameters. Weights are
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
-    the whole is never worse there than its best member. Below 200 rows nothing is held out: the
-    local kernel, weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows
-    on, and where nothing else serves the manifold.
+    the whole is never worse there than its best member. After that, kernels, which need no held-out
+    rows for themselves, are made anew of all rows where there is time; rows that the caller has
+    given for validation are not among them. Below 200 rows nothing is held out: the local kernel,
+    weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows on, and where
+    nothing else serves the manifold.
     """
 
     minutes: float = 2.0
     validation: float = 0.1
-    most_held_out: int = 4000
+    most_held_out: int = MOST_HELD_OUT
     flow: DequantizedFlow = FLOW
 
     def __post_init__(self):
@@ -80,32 +83,32 @@ class Auto(AbstractSpec):
         on_block: OnBlock | None = None,
     ) -> Fitted:
         began = time.monotonic()
-        rows = as_points(where, rows)
+        everything = Weighted(as_points(where, rows), weights)
         split_key, score_key, *keys = jax.random.split(key, 2 + 4)
+        kept = everything
         held = Held(None if validation is None else as_points(where, validation), None)
-        if validation is None and len(rows) >= LEAST_TO_HOLD_OUT:
-            share = min(self.validation, self.most_held_out / len(rows))
-            rows, weights, *out = hold_out(rows, weights, share, split_key)
-            held = Held(*out)
+        if validation is None and len(everything.rows) >= LEAST_TO_HOLD_OUT:
+            kept, held = self._split(everything, split_key)
         members: list[Member] = []
         record = Record(0)
-        for (name, spec), k in zip(self._candidates(len(rows)), keys, strict=False):
+        for (name, spec), k in zip(self._candidates(len(kept.rows)), keys, strict=False):
             used = time.monotonic() - began
-            if members and not self._wanted(name, len(rows), held, used, record):
+            if members and not self._wanted(name, len(kept.rows), held, used, record):
                 continue
             if on_candidate is not None:
                 on_candidate(name)
             try:
+                later = sum(m.again(len(everything.rows), held) for m in members)
                 fitted = fit_watched(
-                    spec.within(60 * self.minutes - used),
+                    spec.within(60 * self.minutes - used - later),
                     where,
-                    rows,
+                    kept.rows,
                     key=k,
-                    weights=weights,
+                    weights=kept.weights,
                     validation=held.rows,
                     on_block=on_block,
                 )
-                members.append(Member(name, fitted, held.scores(fitted, score_key)))
+                members.append(Member(name, spec, fitted, held.scores(fitted, score_key)))
             except UnsupportedManifoldError:
                 continue
             except FAILURES as error:
@@ -115,16 +118,24 @@ class Auto(AbstractSpec):
             record.history += fitted.record.history
         if not members:
             raise ValueError(" ".join(record.events) or f"Nothing serves {where}.")
-        density = stacked(members, held, record)
-        record.parameters = sum(m.fitted.record.parameters for m in members)
+        shares = shared(members, held, record)
+        chosen = [m for m, share in zip(members, shares, strict=True) if share > 0]
+        left = began + 60 * self.minutes - time.monotonic()
+        chosen = renewed(chosen, where, everything, held, left, keys[0], record)
+        record.parameters = sum(m.fitted.record.parameters for m in chosen)
         record.stopped, record.seconds = "done", time.monotonic() - began
-        return Fitted(density, record)
+        return Fitted(together(chosen, shares[shares > 0]), record)
+
+    def _split(self, everything: Weighted, key: PRNGKeyArray) -> tuple[Weighted, Held]:
+        rows, weights, *out = hold_out(*everything, self.validation, key, self.most_held_out)
+        return Weighted(rows, weights), Held(*out, own=True)
 
     def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
-        shaped = ScaleMixtureKernel(max_rows=MOST_SHAPED) if n > MOST_SHAPED else None
+        scales = ScaleMixtureKernel()
+        most = min(scales.max_rows, max(2, int(SHAPED_A_MINUTE * self.minutes)))
         kernels: list[tuple[str, AbstractSpec]] = [
-            ("kernel", ScaleMixtureKernel()),
-            ("local kernel", LocalKernel(scales=shaped) if shaped else LocalKernel()),
+            ("kernel", scales),
+            ("local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))),
         ]
         yield from kernels if n >= LEAST_TO_HOLD_OUT else kernels[::-1]
         yield "mixture", MIXTURE
@@ -144,12 +155,11 @@ FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.Li
 """What a candidate may fail with; the others go on."""
 
 
-class Member(NamedTuple):
-    """A candidate that was fitted, and its log densities of the held-out rows."""
+class Weighted(NamedTuple):
+    """Rows and their weights, if they have any."""
 
-    name: str
-    fitted: Fitted
-    scores: Float[np.ndarray, " h"]
+    rows: Any
+    weights: Any
 
 
 class Held(NamedTuple):
@@ -157,6 +167,8 @@ class Held(NamedTuple):
 
     rows: Any
     weights: Any
+    own: bool = False
+    """Whether they were taken from the rows, and not given by the caller."""
 
     def scores(self, fitted: Fitted, key: PRNGKeyArray) -> Float[np.ndarray, " h"]:
         """Log densities; a NaN is an error."""
@@ -165,28 +177,73 @@ class Held(NamedTuple):
         return evaluate(fitted.density, self.rows, tol=0.02, key=key, max_rounds=2).value
 
 
-def stacked(members: list[Member], held: Held, record: Record):
-    """The mixture of the members, or the best of them where that is no worse."""
+class Member(NamedTuple):
+    """A candidate that was fitted, and its log densities of the held-out rows."""
+
+    name: str
+    spec: AbstractSpec
+    fitted: Fitted
+    scores: Float[np.ndarray, " h"]
+
+    def again(self, n: int, held: Held) -> float:
+        """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
+        scales = self.spec.scales if isinstance(self.spec, LocalKernel) else self.spec
+        if not (held.own and isinstance(scales, ScaleMixtureKernel) and n <= scales.max_rows):
+            return 0.0
+        return 1.3 * self.fitted.record.seconds
+
+
+def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarray, " k"]:
+    """The members' shares in the mixture; the best one's is all where the whole is no better."""
     if held.rows is None:
         record.best_validation = members[0].fitted.record.best_validation
-        return members[0].fitted.density
+        return np.eye(len(members))[0]
     weights = np.ones(len(held.rows)) if held.weights is None else np.asarray(held.weights, float)
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
     pi, score = mixture_weights(scores, weights, prior=1.0)
-    kept = np.flatnonzero(pi > 1e-3)
-    log_weights = np.log(pi[kept] / pi[kept].sum())
-    density = Stacked(
-        tuple(members[k].fitted.density for k in kept), jnp.asarray(log_weights, jnp.float32)
-    )
-    shares = [f"{pi[k]:.3f} {members[k].name}" for k in kept]
-    for member in members:
+    pi = np.where(pi > 1e-3, pi, 0.0)
+    pi = pi / pi.sum()
+    for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
         if alone >= score:
-            density, score, shares = member.fitted.density, alone, [member.name]
-    record.events.append(f"held-out log density of the whole ({', '.join(shares)}): {score:.4f}")
+            pi, score = np.eye(len(members))[number], alone
+    named = [f"{p:.3f} {m.name}" for p, m in zip(pi, members, strict=True) if p > 0]
+    record.events.append(f"held-out log density of the whole ({', '.join(named)}): {score:.4f}")
     record.best_validation = -score
-    return density
+    return pi
+
+
+def renewed(
+    members: list[Member],
+    where: AbstractManifold,
+    everything: Weighted,
+    held: Held,
+    seconds: float,
+    key: PRNGKeyArray,
+    record: Record,
+) -> list[Member]:
+    """The members, of which the kernels are fitted anew to all rows where time is left for it."""
+    found = []
+    for member in members:
+        rows, weights = everything
+        if 0 < member.again(len(rows), held) < seconds:
+            fitted = member.spec.fit(where, rows, key=key, weights=weights)
+            record.events.append(
+                f"{member.name}: made anew of all {len(rows)} rows, {fitted.record.seconds:.1f} s"
+            )
+            seconds -= fitted.record.seconds
+            member = member._replace(fitted=fitted)
+        found.append(member)
+    return found
+
+
+def together(members: list[Member], shares: Float[np.ndarray, " k"]) -> AbstractDensity:
+    """The mixture of the members; one alone is itself."""
+    if len(members) == 1:
+        return members[0].fitted.density
+    logs = jnp.asarray(np.log(shares), jnp.float32)
+    return Stacked(tuple(m.fitted.density for m in members), logs)
 
 
 def spec_of(model: str | AbstractSpec, *, minutes: float = 2.0, steps: int | None = None):

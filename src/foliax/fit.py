@@ -22,7 +22,7 @@ from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted
 from .record import Block
-from .specs import AbstractSpec, Fitted, hold_out
+from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
 
 ArrayLike = Any
@@ -34,7 +34,7 @@ class DequantizedFlow(AbstractSpec):
     """A density by dequantization: an ambient density, a q(z | y), an objective, a training.
 
     `ambient`: by default splines, or a Gaussian mixture where R^m is a line. `validation`: share of
-    the rows held out to choose the parameters, where none are given. `seeds`: independent
+    the rows, and 4,000 at most, held out to choose the parameters, where none are given. `seeds`: independent
     trainings, of which the best on held-out rows is kept. `precision`: bits of a float, 32 or 64;
     64 needs JAX's x64 mode. What is off about the result is said in the record's events: mass
     outside a truncated window, and, where a solver stands behind the ambient density, log densities
@@ -106,7 +106,7 @@ class DequantizedFlow(AbstractSpec):
             source = self._points(manifold, rows)
             if held_out is None and self.validation > 0:
                 source, weights, held_out, validation_weights = hold_out(
-                    source, weights, self.validation, split_key
+                    source, weights, self.validation, split_key, MOST_HELD_OUT
                 )
             sample = source
         fitted = []

@@ -14,6 +14,9 @@ from .density import AbstractDensity
 from .manifolds import AbstractManifold
 from .record import Record
 
+MOST_HELD_OUT = 4000
+"""Rows that suffice to say when to stop; a share of very many would take longer than training."""
+
 D = TypeVar("D", bound=AbstractDensity)
 
 
@@ -62,10 +65,10 @@ def unsupported(spec: object, manifold: AbstractManifold, serves: str) -> Unsupp
     )
 
 
-def hold_out(rows, weights, share: float, key: PRNGKeyArray):
-    """(rows, weights, held-out rows, their weights): a random split."""
+def hold_out(rows, weights, share: float, key: PRNGKeyArray, most: int | None = None):
+    """(rows, weights, held-out rows, their weights): a random split, at most so many held out."""
     n = len(rows)
-    held = max(1, round(share * n))
+    held = max(1, min(most or n, round(share * n)))
     if n - held < 1:
         raise ValueError(f"{n} rows are too few to hold out {share:.0%} of them.")
     order = np.asarray(jax.random.permutation(key, n))

@@ -17,7 +17,7 @@ from ..manifolds.base import as_points
 from ..marginal import LogProb
 from ..objectives import Likelihood, ReverseKL
 from ..record import Block
-from ..specs import AbstractSpec, Fitted, hold_out
+from ..specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from ..training import Training, train
 from .bijections import AbstractBijection, Point, Scalar
 
@@ -147,7 +147,7 @@ def fit_rows(
         source = _points(where, rows)
         if held_out is None and share > 0:
             source, weights, held_out, validation_weights = hold_out(
-                source, weights, share, split_key
+                source, weights, share, split_key, MOST_HELD_OUT
             )
     return Fitted(
         *train(

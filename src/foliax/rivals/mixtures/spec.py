@@ -32,7 +32,8 @@ class DirectionalMixture(AbstractSpec):
     a share `held_out` of the rows, which then join a last climb). `restarts`: short climbs from
     random seeds, the best of which goes on for at most `steps`, until one gains less than
     `tolerance` nats for each row. `sharpest`: the largest concentration, 1/variance.
-    A uniform component is always there. BIC with weights: of Kish's number of rows, (Σw)²/Σw².
+    Beyond `max_rows` a random part of the rows is climbed. A uniform component is always there. BIC
+    with weights: of Kish's number of rows, (Σw)²/Σw².
     """
 
     components: int | None = None
@@ -43,6 +44,7 @@ class DirectionalMixture(AbstractSpec):
     steps: int = 300
     tolerance: float = 1e-5
     sharpest: float = 1e6
+    max_rows: int = 50_000
 
     def __post_init__(self):
         least = 1 if self.components is None else self.components
@@ -78,6 +80,9 @@ class DirectionalMixture(AbstractSpec):
                 "a mixture needs at least two rows, and as many as components."
             )
         split_key, seed_key = jax.random.split(key)
+        if len(rows) > self.max_rows:
+            some = np.asarray(jax.random.permutation(key, len(rows)))[: self.max_rows]
+            rows, weights = rows[some], None if weights is None else weights[some]
         everything, scored = prepared(where, em.family, rows, weights), None
         data = everything
         if self.components is None and self.choose == "held-out":

