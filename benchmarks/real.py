@@ -33,7 +33,8 @@ from foliax.auto import FLOW, Auto
 from foliax.density import AbstractDensity
 from foliax.manifolds import Sphere, Torus, conversions
 from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
-from foliax.rivals.kernels import KernelDensity, ScaleKernels
+from foliax.rivals.kernel_density import KernelDensity
+from foliax.rivals.kernels import ScaleKernels
 from foliax.specs import AbstractSpec
 from foliax.stacking import Stacked, Stacking
 
@@ -64,7 +65,7 @@ MODELS = {
         )
     ),
     "flow": FLOW,
-    "auto": Auto(minutes=5.0),
+    "auto": Auto(),
 }
 PROTOCOLS = ("deduplicated", "raw", "all rows")
 # What total mass is measured from: kernels whose scales lie between those of the models, mixed so

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foliax import auto, metrics
-from foliax.auto import Auto, Held, Member, shared, spec_of
+from foliax.auto import Auto, Held, Member, shared, spec_of, worthwhile
 from foliax.manifolds import Circle, Naturals, Stiefel
 from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
@@ -87,6 +87,17 @@ def test_the_whole_is_no_worse_than_its_best_member():
     record = Record(0)
     assert shared(members, Held(np.zeros((30, 1)), None), record).tolist() == [1, 0]
     assert record.best_validation == pytest.approx(1)
+
+
+def test_members_that_gain_nothing_are_left_out():
+    """Of two that score alike the dear one goes; one that alone serves some rows stays."""
+    good, other = np.full(100, -1.0), np.where(np.arange(100) < 20, 0.0, -9.0)
+    weights = np.ones(100)
+    shares, _ = worthwhile(np.stack([good, good], 1), weights, [1, 50])
+    assert shares.tolist() == [1, 0]
+    shares, score = worthwhile(np.stack([good, other], 1), weights, [1, 50])
+    assert shares.min() > 0.05
+    assert score > -1
 
 
 def test_kernels_are_made_anew_of_all_rows(monkeypatch):

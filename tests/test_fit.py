@@ -211,6 +211,7 @@ def test_hold_out_is_a_partition():
     assert sorted([*kept[:, 0].tolist(), *out[:, 0].tolist()]) == list(range(10))
     np.testing.assert_array_equal(kept[:, 0], w)
     np.testing.assert_array_equal(out[:, 0], v)
+    assert len(hold_out(rows, None, 0.3, jax.random.key(0), 2)[2]) == 2
     with pytest.raises(ValueError, match="too few"):
         hold_out(rows[:1], None, 0.5, jax.random.key(0))
 

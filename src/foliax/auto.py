@@ -43,6 +43,9 @@ LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
 
+WORTH = 0.001
+"""Nats that a member must gain on held-out rows, since every member slows evaluation."""
+
 OnCandidate = Callable[[str], None]
 OnBlock = Callable[[Block], None]
 
@@ -200,9 +203,7 @@ def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarra
         return np.eye(len(members))[0]
     weights = np.ones(len(held.rows)) if held.weights is None else np.asarray(held.weights, float)
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
-    pi, score = mixture_weights(scores, weights, prior=1.0)
-    pi = np.where(pi > 1e-3, pi, 0.0)
-    pi = pi / pi.sum()
+    pi, score = worthwhile(scores, weights, [m.fitted.density.work for m in members])
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
@@ -212,6 +213,24 @@ def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarra
     record.events.append(f"held-out log density of the whole ({', '.join(named)}): {score:.4f}")
     record.best_validation = -score
     return pi
+
+
+def worthwhile(
+    scores: Float[np.ndarray, "h k"], weights: Float[np.ndarray, " h"], work: list[int]
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """Shares by EM and their score, without those that gain less than `WORTH`, dear ones first."""
+    use = np.ones(len(work), bool)
+
+    def weighed(use: np.ndarray) -> tuple[np.ndarray, float]:
+        pi = np.zeros(len(use))
+        pi[use], score = mixture_weights(scores[:, use], weights, prior=1.0)
+        return pi, score
+
+    for number in np.argsort(work)[::-1]:
+        fewer = use & (np.arange(len(use)) != number)
+        if fewer.any() and weighed(fewer)[1] > weighed(use)[1] - WORTH:
+            use = fewer
+    return weighed(use)
 
 
 def renewed(

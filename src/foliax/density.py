@@ -7,13 +7,14 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .ambient import AbstractAmbient
 from .dequantizers import AbstractDequantizer
 from .manifolds import AbstractDequantization, AbstractManifold
-from .marginal import AbstractIntegrator, Integrand, LogProb, default_integrator
+from .marginal import AbstractIntegrator, Integrand, LogProb, default_integrator, rows_log_prob
 
 Point = Float[Array, " size"]
 Aux = Float[Array, " k"]
@@ -34,6 +35,12 @@ class AbstractDensity(eqx.Module):
     @abc.abstractmethod
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         """One exact draw."""
+
+    def log_probs(
+        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`log_prob` and its errors of many rows; a row's number and the key choose its noise."""
+        return rows_log_prob(self, rows, numbers, key, chunk)
 
     @property
     @abc.abstractmethod

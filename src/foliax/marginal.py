@@ -233,14 +233,10 @@ def evaluate(
     value, error = np.full(len(rows), np.nan), np.full(len(rows), np.inf)
     open_rows = np.arange(len(rows))
     for round_number in range(max_rounds):
-        estimate = rows_log_prob(
-            density,
-            rows[open_rows],
-            numbers[open_rows],
-            jax.random.fold_in(key, round_number),
-            chunk,
+        round_key = jax.random.fold_in(key, round_number)
+        value[open_rows], error[open_rows] = density.log_probs(
+            rows[open_rows], numbers[open_rows], round_key, chunk
         )
-        value[open_rows], error[open_rows] = estimate
         open_rows = open_rows[~(error[open_rows] <= tol)]
         finer = density.refined()
         if len(open_rows) == 0 or finer is density:

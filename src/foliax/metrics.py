@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .density import AbstractDensity
-from .marginal import evaluate, rows_log_prob
+from .marginal import evaluate
 from .targets import AbstractTarget
 
 
@@ -74,7 +74,7 @@ def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarra
 
 def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
     """(values, errors) of rows, in float64; a NaN is an error."""
-    value, error = rows_log_prob(density, rows, np.arange(len(rows)), key, chunk)
+    value, error = density.log_probs(np.asarray(rows), np.arange(len(rows)), key, chunk)
     if np.isnan(value).any():
         row = int(np.argmax(np.isnan(value)))
         raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")

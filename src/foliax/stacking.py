@@ -47,12 +47,22 @@ class Stacked(AbstractDensity):
             keys = list(jax.random.split(key, len(self.members)))
         pairs = zip(self.members, keys, strict=True)
         each = [member.log_prob(y, context=context, key=k) for member, k in pairs]
-        logs = jnp.stack([found.value for found in each]) + self.log_weights
-        errors = jnp.stack([found.error for found in each])
-        shares = jax.nn.softmax(logs)
-        # A member of no share may be infinitely uncertain.
-        composed = jnp.where(shares > 0, shares * errors, 0)
-        return LogProb(jax.nn.logsumexp(logs), jnp.sqrt((composed**2).sum()))
+        return _composed(
+            jnp.stack([found.value for found in each]) + self.log_weights,
+            jnp.stack([found.error for found in each]),
+        )
+
+    def log_probs(
+        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        keys = jax.random.split(key, len(self.members))
+        pairs = [
+            member.log_probs(rows, numbers, k, chunk)
+            for member, k in zip(self.members, keys, strict=True)
+        ]
+        each, errors = (np.stack(found, axis=1) for found in zip(*pairs, strict=True))
+        found = _composed_rows(each + np.asarray(self.log_weights), errors)
+        return np.asarray(found.value), np.asarray(found.error)
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
@@ -69,6 +79,17 @@ class Stacked(AbstractDensity):
         if all(a is b for a, b in zip(finer, self.members, strict=True)):
             return self
         return Stacked(finer, self.log_weights)
+
+
+def _composed(logs: Float[Array, " k"], errors: Float[Array, " k"]) -> LogProb:
+    """Of the members' log densities with their weights."""
+    shares = jax.nn.softmax(logs)
+    # A member of no share may be infinitely uncertain.
+    composed = jnp.where(shares > 0, shares * errors, 0)
+    return LogProb(jax.nn.logsumexp(logs), jnp.sqrt((composed**2).sum()))
+
+
+_composed_rows = jax.jit(jax.vmap(_composed))
 
 
 def stack(

@@ -1,5 +1,6 @@
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -162,6 +163,17 @@ def test_weights_are_repeated_rows(name):
     weighted, _ = fit(spec, where, rows, weights=weights)
     for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(weighted), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_many_rows_are_thinned():
+    """Rows beyond `max_rows` do not take part: their weights change nothing."""
+    rows, weights = drawn("S²")[:300], np.ones(300)
+    spec = DirectionalMixture(2, restarts=1, steps=5, max_rows=100)
+    density, _ = fit(spec, TARGETS["S²"].manifold, rows, weights=weights)
+    chosen = np.asarray(jax.random.permutation(KEY, 300))[:100]
+    weights[np.setdiff1d(np.arange(300), chosen)] = 7.0
+    again, _ = fit(spec, TARGETS["S²"].manifold, rows, weights=weights)
+    assert eqx.tree_equal(density, again)
 
 
 def test_the_same_key_gives_the_same_mixture():

@@ -14,7 +14,8 @@ from foliax.rivals.bijections import Chain
 from foliax.rivals.circular_spline import CircularSplineFlow
 from foliax.rivals.exponential import ExponentialFlow
 from foliax.rivals.kernel import Data
-from foliax.rivals.kernels import Background, KernelDensity, ScaleKernels, Space
+from foliax.rivals.kernel_density import KernelDensity
+from foliax.rivals.kernels import Background, ScaleKernels, Space
 from foliax.rivals.manifold_ode import ManifoldODE
 from foliax.rivals.mixtures import DirectionalMixture
 from foliax.rivals.mobius import MobiusFlow

@@ -4,7 +4,7 @@ from .circular_spline import CircularSplineFlow
 from .exponential import ExponentialFlow
 from .flow import AbstractFlowSpec, PushForward
 from .kernel import ScaleMixtureKernel
-from .kernels import KernelDensity
+from .kernel_density import KernelDensity
 from .local import LocalKernel
 from .manifold_ode import ManifoldODE
 from .mixtures import DirectionalMixture, MixtureDensity

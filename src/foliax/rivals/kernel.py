@@ -11,13 +11,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from ..manifolds.base import as_points
 from ..record import Record
 from ..specs import AbstractSpec, Fitted
-from .kernels import AbstractKernels, Background, KernelDensity, ScaleKernels, Space
+from .kernel_density import KernelDensity
+from .kernels import AbstractKernels, Background, ScaleKernels, Space
+from .near import components_near
 from .weights import mixture_weights
 
 SUBSAMPLE = 600
@@ -33,10 +35,10 @@ class ScaleMixtureKernel(AbstractSpec):
     copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
     rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
     product, angles of a torus) their ratios are found by the same likelihood on at most 600 rows.
-    Beyond `max_rows` a random part of the rows carries the kernels, and the others weigh them. The
-    sharpest κ are left out where all of them together gain no more than `chance` nats of
-    log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
-    would come of it.
+    Beyond `max_rows` so many rows weigh the kernels, and the others carry them: rows nearer to each
+    other than 0.7 bandwidths as one, and 5 `max_rows` at the most for each κ. The sharpest κ are
+    left out where all of them together gain no more than `chance` nats of log-likelihood: so much
+    comes of a few rows that happen to be near each other, and only spikes would come of it.
     """
 
     smallest: float = 0.5
@@ -69,17 +71,32 @@ class ScaleMixtureKernel(AbstractSpec):
         space = Space(where)
         data = Data.of(space, rows, weights)
         relative = find_relative(space, data, self.kappas(), key)
-        centres, held = data.divided(self.max_rows, key)
-        kernels = ScaleKernels(
-            space, centres.rows, centres.weights, centres.groups, self.kappas(), relative
+        if len(data.rows) > self.max_rows:
+            return self._of_many(space, data, relative, key, began)
+        kernels = ScaleKernels(space, *data[:3], self.kappas(), relative)
+        scores = leave_one_out(kernels, data)
+        return fitted(*mixed(where, (kernels,), scores, data, self.chance), began)
+
+    def _of_many(
+        self, space: Space, data: Data, relative: np.ndarray, key: PRNGKeyArray, began: float
+    ) -> Fitted[KernelDensity]:
+        """Some rows weigh, the others carry kernels, fewer of them the broader the kernels are."""
+        order = np.asarray(jax.random.permutation(key, len(data.rows)))
+        held = data.take(order[: self.max_rows])
+        others = data.take(order[self.max_rows :])
+        parts = []
+        for start in range(0, len(self.kappas()), 2):
+            kappas = self.kappas()[start : start + 2]
+            centres = merged(space, others, relative, 0.7 / np.sqrt(kappas[-1]))
+            if len(centres.rows) > 5 * self.max_rows:
+                centres = others.take(np.arange(5 * self.max_rows))
+            parts.append(ScaleKernels(space, *centres[:3], kappas, relative))
+        scores = np.concatenate([components_near(part, held.rows) for part in parts], axis=1)
+        found = fitted(*mixed(space.manifold, tuple(parts), scores, held, self.chance), began)
+        found.record.events.append(
+            f"{len(others.rows)} of {len(data.rows)} distinct rows carry kernels, near ones "
+            "together; the others weigh them."
         )
-        scores = leave_one_out(kernels, held)
-        found = fitted(*mixed(where, (kernels,), scores, held, self.chance), began)
-        if len(centres.rows) < len(data.rows):
-            found.record.events.append(
-                f"{len(centres.rows)} of {len(data.rows)} distinct rows carry kernels; the "
-                "others weigh them."
-            )
         return found
 
     def kappas(self) -> np.ndarray:
@@ -118,13 +135,6 @@ class Data(NamedTuple):
             )
         return Data(distinct, total, np.arange(len(distinct)), together)
 
-    def divided(self, most: int, key: PRNGKeyArray) -> tuple[Data, Data]:
-        """(rows that carry kernels, rows that weigh them): the same ones up to `most`."""
-        if len(self.rows) <= most:
-            return self, self
-        order = np.asarray(jax.random.permutation(key, len(self.rows)))
-        return self.take(order[:most]), self.take(order[most : 2 * most])
-
     def take(self, chosen: np.ndarray) -> Data:
         """Some of the rows."""
         return self._replace(
@@ -132,35 +142,33 @@ class Data(NamedTuple):
         )
 
 
-@eqx.filter_jit
-def components_of(kernels: AbstractKernels, rows, groups) -> Float[Array, "n k"]:
-    """Log densities of many rows under each component, without the groups named."""
-    size = max(len(a) for a in jax.tree.leaves(eqx.filter(kernels, eqx.is_array)) if a.ndim)
-    at_once = min(len(rows), max(1, 200_000 // size))
-    return jax.lax.map(
-        lambda pair: kernels.log_components(pair[0], leave=pair[1]),
-        (rows, groups),
-        batch_size=at_once,
-    )
+def merged(space: Space, data: Data, relative: np.ndarray, side: float) -> Data:
+    """The first row of every cube of this side, with the weight of all that are in it."""
+    embedded = space.placed(data.rows, relative, cells=True)
+    cubes = np.floor(embedded / side).astype(np.int64).view(np.uint64)
+    # One number for each cube: two of a million share it by chance once in thirty million times.
+    factors = np.random.default_rng(0).integers(0, 2**64, cubes.shape[1], np.uint64) | 1
+    mixed_up = ((cubes * factors) ^ (cubes * factors >> np.uint64(29))).sum(1, dtype=np.uint64)
+    _, first, which = np.unique(mixed_up, return_index=True, return_inverse=True)
+    return data.take(first)._replace(weights=np.bincount(which, data.weights))
 
 
 def leave_one_out(kernels: ScaleKernels, data: Data) -> Float[np.ndarray, "n k"]:
     """Log densities of the rows under each component without the rows themselves."""
-    rows, groups = jnp.asarray(data.rows), jnp.asarray(data.groups, jnp.int32)
     if data.together:
         gone = np.asarray(jnp.exp(kernels.log_rows), float)
         order = len(gone) // max(1, len(np.unique(np.asarray(kernels.groups))))
         share = dict(zip(np.asarray(kernels.groups)[::order], gone[::order], strict=True))
         lost = np.array([share.get(g, 0.0) for g in data.groups])
-        values = np.asarray(components_of(kernels, rows, groups), float)
+        values = components_near(kernels, data.rows, data.groups)
         return values - np.log1p(-lost)[:, None]
-    return _without_one_copy(kernels, data, rows)
+    return _without_one_copy(kernels, data)
 
 
-def _without_one_copy(kernels: ScaleKernels, data: Data, rows) -> np.ndarray:
+def _without_one_copy(kernels: ScaleKernels, data: Data) -> np.ndarray:
     """Bounded likelihoods: of each row one unit of weight leaves, copies stay."""
-    everything = np.asarray(components_of(kernels, rows, jnp.full(len(rows), -1, jnp.int32)), float)
-    others = np.asarray(components_of(kernels, rows, jnp.asarray(data.groups, jnp.int32)), float)
+    everything = components_near(kernels, data.rows)
+    others = components_near(kernels, data.rows, data.groups)
     unit = data.weights.sum() / max(len(data.rows), data.weights.sum())
     left = np.maximum(data.weights - unit, 0)[:, None] / data.weights[:, None]
     with np.errstate(divide="ignore"):

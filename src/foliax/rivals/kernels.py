@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ..density import AbstractDensity
 from ..manifolds import AbstractManifold
 from ..manifolds.combine import pieces
-from ..marginal import LogProb
 from .leaves import AbstractLeaf, canonical, copies, factors_of, leaf_of
 
 Point = Float[Array, " size"]
@@ -55,6 +53,13 @@ class Space(eqx.Module):
         """The leaves' embeddings, concatenated."""
         return jnp.concatenate([leaf.embed(part) for leaf, part in self.parts_of(y)])
 
+    def placed(
+        self, rows: np.ndarray, relative: np.ndarray, *, cells: bool = False
+    ) -> Float[np.ndarray, "n e"]:
+        """Embedded coordinates times their bandwidths' ratios, with or without those of cells."""
+        embedded = np.asarray(_embedded(self, jnp.asarray(rows))) * relative[self.owners()]
+        return embedded if cells else embedded[:, ~self.rounded()]
+
     def edges(self, y: Point) -> Float[Array, "c 2"]:
         """The cells' ends, of rounded coordinates only."""
         found = [leaf.edges(part) for leaf, part in self.parts_of(y)]
@@ -87,6 +92,11 @@ class Space(eqx.Module):
         return list(zip(self.leaves, pieces(y, sizes), strict=True))
 
 
+@eqx.filter_jit
+def _embedded(space: Space, rows: Float[Array, "n size"]) -> Float[Array, "n e"]:
+    return jax.vmap(space.embed)(rows)
+
+
 class AbstractKernels(eqx.Module):
     """A list of normalised densities, the components of a mixture, evaluated together."""
 
@@ -111,6 +121,28 @@ class AbstractKernels(eqx.Module):
     @abc.abstractmethod
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         """One draw of a component."""
+
+    @property
+    @abc.abstractmethod
+    def places(self) -> Float[np.ndarray, "n e"]:
+        """Where the rows are that carry kernels: scaled embedded coordinates, but for cells."""
+
+    @abc.abstractmethod
+    def placed(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
+        """The same coordinates of other rows."""
+
+    @abc.abstractmethod
+    def reach(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
+        """How far away all of each row's kernels are so many nats below their peaks."""
+
+    @property
+    @abc.abstractmethod
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        """What no component exceeds anywhere."""
+
+    @abc.abstractmethod
+    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> AbstractKernels:
+        """Some of the rows' terms of every component; those that are not valid are nought."""
 
 
 class ScaleKernels(AbstractKernels):
@@ -157,8 +189,9 @@ class ScaleKernels(AbstractKernels):
         owners = self.space.owners()
         a = self.relative[owners]
         smooth = np.setdiff1d(np.arange(len(owners)), self.cells)
-        gap = (self.space.embed(y) * a)[smooth] - self.embedded[:, smooth]
-        squared = (gap**2).sum(1)
+        here = self.space.embed(y) * a
+        # A coordinate at a time, which is one loop over the rows: an array of gaps is slower.
+        squared = sum(((here[j] - self.embedded[:, j]) ** 2 for j in smooth), jnp.zeros(()))
         base = jnp.where(self.groups == leave, -jnp.inf, self.log_rows)
         cells = np.array(self.cells, int)
         edges = self.space.edges(y) * a[cells, None]
@@ -190,6 +223,33 @@ class ScaleKernels(AbstractKernels):
         row = jax.random.categorical(k1, self.log_rows)
         kappa = self.kappas[component] * self.relative**2
         return self.space.draw(self.rows[row], kappa, key=k2)
+
+    @property
+    def places(self) -> Float[np.ndarray, "n e"]:
+        smooth = np.setdiff1d(np.arange(self.embedded.shape[1]), self.cells)
+        return np.asarray(self.embedded)[:, smooth]
+
+    def placed(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
+        return self.space.placed(rows, np.asarray(self.relative))
+
+    def reach(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
+        return np.full(len(self.rows), np.sqrt(2 * depths / np.asarray(self.kappas)).max())
+
+    @property
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        return -np.asarray(self.log_masses, float)
+
+    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> ScaleKernels:
+        return eqx.tree_at(
+            lambda p: (p.rows, p.embedded, p.log_rows, p.groups),
+            self,
+            (
+                self.rows[chosen],
+                self.embedded[chosen],
+                jnp.where(valid, self.log_rows[chosen], -jnp.inf),
+                self.groups[chosen],
+            ),
+        )
 
 
 def log_sum(logs: Float[Array, " n"]) -> Scalar:
@@ -242,38 +302,19 @@ class Background(AbstractKernels):
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         return self.manifold.sample_uniform(key=key)
 
+    @property
+    def places(self) -> Float[np.ndarray, "n e"]:
+        return np.zeros((0, 0))
 
-class KernelDensity(AbstractDensity):
-    """A mixture of the components of several lists of kernels; exact."""
+    def placed(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
+        return np.zeros((len(rows), 0))
 
-    manifold: AbstractManifold
-    parts: tuple[AbstractKernels, ...]
-    log_weights: tuple[Float[Array, " _"], ...]
-
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
-    ) -> LogProb:
-        logs = [p.log_components(y) + w for p, w in zip(self.parts, self.log_weights, strict=True)]
-        value = jax.nn.logsumexp(jnp.concatenate(logs))
-        return LogProb(value, jnp.zeros_like(value))
-
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
-        k1, k2 = jax.random.split(key)
-        number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
-        sizes = [len(w) for w in self.log_weights]
-        starts = np.cumsum([0, *sizes[:-1]])
-        which = (number >= starts).sum() - 1
-        draws = [
-            lambda n, key, part=part, start=start: part.draw(n - start, key=key)
-            for part, start in zip(self.parts, starts, strict=True)
-        ]
-        return jax.lax.switch(which, draws, number, k2)
+    def reach(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
+        return np.zeros(0)
 
     @property
-    def work(self) -> int:
-        """Rows are what a processor's cache must hold."""
-        arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
-        return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        return np.full(1, -self.manifold.log_total_volume())
 
-    def refined(self) -> KernelDensity:
+    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> Background:
         return self

@@ -14,8 +14,10 @@ from scipy.spatial import KDTree
 
 from ..manifolds import AbstractManifold
 from ..specs import AbstractSpec, Fitted
-from .kernel import Data, ScaleMixtureKernel, components_of, find_relative, fitted, mixed
-from .kernels import AbstractKernels, KernelDensity, ScaleKernels, Space
+from .kernel import Data, ScaleMixtureKernel, find_relative, fitted, mixed
+from .kernel_density import KernelDensity
+from .kernels import AbstractKernels, ScaleKernels, Space
+from .near import components_near
 from .shapes import Tangents, local_kernels
 
 CROWD = 12
@@ -66,16 +68,18 @@ class LocalKernel(AbstractSpec):
         relative = find_relative(space, data, self.scales.kappas(), key)
         order = np.asarray(jax.random.permutation(key, len(data.rows)))[: self.scales.max_rows]
         data = data.take(order)
-        scores, weighed = self._cross_fitted(tangents, data, relative)
-        parts = self._parts(tangents, data, relative)
+        # As many crowds for all rows as for those of a fold.
+        count = min(self.crowds, max(1, (len(data.rows) - len(data.rows) // self.folds) // LEAST))
+        scores, weighed = self._cross_fitted(tangents, data, relative, count)
+        parts = self._parts(tangents, data, relative, count)
         return fitted(*mixed(where, parts, scores, weighed, self.scales.chance), began)
 
     def _parts(
-        self, tangents: Tangents, data: Data, relative: np.ndarray
+        self, tangents: Tangents, data: Data, relative: np.ndarray, count: int
     ) -> tuple[AbstractKernels, ...]:
         shaped = local_kernels(tangents, data, relative, self.neighbours, self.widths)
         parts: list[AbstractKernels] = []
-        for chosen in crowds(tangents.space, data, relative, self.crowds):
+        for chosen in crowds(tangents.space, data, relative, count):
             some = data.take(chosen)
             parts.append(
                 ScaleKernels(
@@ -93,7 +97,7 @@ class LocalKernel(AbstractSpec):
         return tuple(parts)
 
     def _cross_fitted(
-        self, tangents: Tangents, data: Data, relative: np.ndarray
+        self, tangents: Tangents, data: Data, relative: np.ndarray, count: int
     ) -> tuple[Float[np.ndarray, "m k"], Data]:
         """Log densities of rows under components made without their fold, and these rows."""
         n = len(data.rows)
@@ -105,19 +109,17 @@ class LocalKernel(AbstractSpec):
             held = np.arange(fold * size, (fold + 1) * size)
             kept = np.setdiff1d(np.arange(n), held)
             held = held[:used]
-            rows, nobody = jnp.asarray(data.rows[held]), jnp.full(used, -1, jnp.int32)
-            parts = self._parts(tangents, data.take(kept), relative)
-            each = [np.asarray(components_of(part, rows, nobody), float) for part in parts]
+            parts = self._parts(tangents, data.take(kept), relative, count)
+            each = [components_near(part, data.rows[held]) for part in parts]
             scores.append(np.concatenate(each, axis=1))
             weighed.append(held)
         return np.concatenate(scores), data.take(np.concatenate(weighed))
 
 
 def crowds(
-    space: Space, data: Data, relative: np.ndarray, most: int
+    space: Space, data: Data, relative: np.ndarray, count: int
 ) -> list[Int[np.ndarray, " _"]]:
     """Numbers of the rows in equal parts, from the most crowded to the loneliest."""
-    count = min(most, max(1, len(data.rows) // LEAST))
     if count == 1:
         return [np.arange(len(data.rows))]
     embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)

@@ -86,11 +86,14 @@ class LocalKernels(AbstractKernels):
         v, log_volume = jax.vmap(lambda f, _: self.tangents.log_map(f, query))(
             self.frames, self.log_scale
         )
-        squared = (jnp.einsum("nij,nj->ni", self.whiten, v * a) ** 2).sum(1)
+        v = v * a
+        d = v.shape[1]
+        # Sums of products of whole columns, which are one loop over the rows: einsum is slower.
+        white = [sum(self.whiten[:, i, j] * v[:, j] for j in range(i + 1)) for i in range(d)]
+        squared = sum((w**2 for w in white), jnp.zeros_like(self.log_scale))
         base = self.log_scale - log_volume
         cells = np.array(self.cells, int)
         edges = space.edges(y) * self.relative[space.owners()[cells], None]
-        d = v.shape[1]
 
         def one(h):
             logs = base - 0.5 * squared / h**2 - d * jnp.log(h)
@@ -137,6 +140,32 @@ class LocalKernels(AbstractKernels):
                 self.precisions[row] * self.relative[owners] ** 2 / h**2
             )
         return self._stepped(row, v, precision, k3)
+
+    @property
+    def places(self) -> Float[np.ndarray, "n e"]:
+        return self.placed(np.asarray(self.rows))
+
+    def placed(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
+        return self.tangents.space.placed(rows, np.asarray(self.relative))
+
+    def reach(self, depths: Float[np.ndarray, " h"]) -> Float[np.ndarray, " n"]:
+        """Of chords, which are at most √2 times the tangent vectors (on rotations)."""
+        narrow = np.linalg.svd(np.asarray(self.whiten, float), compute_uv=False)
+        if narrow.shape[1] == 0:
+            return np.full(len(narrow), np.inf)
+        return (np.sqrt(4 * depths) * np.asarray(self.widths)).max() / narrow[:, -1]
+
+    @property
+    def log_peaks(self) -> Float[np.ndarray, " h"]:
+        """With room for a manifold's volume, which is 1e-3 of the tangent space's at the least."""
+        d = self.whiten.shape[1]
+        total = float(jax.nn.logsumexp(self.log_scale)) + d * np.log(1e3)
+        return total - d * np.log(np.asarray(self.widths, float))
+
+    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> LocalKernels:
+        frames, rows, whiten, log_scale, *cells = jax.tree.map(lambda a: a[chosen], _by_row(self))
+        log_scale = jnp.where(valid, log_scale, -jnp.inf)
+        return eqx.tree_at(_by_row, self, (frames, rows, whiten, log_scale, *cells))
 
     def log_rows(self) -> Float[Array, " n"]:
         """The rows' log weights, from which the shapes' determinants are taken out again."""

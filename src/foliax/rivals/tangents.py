@@ -78,7 +78,9 @@ class SphereTangent(AbstractTangent):
             jnp.maximum(2 * half * jnp.sqrt(1 - half**2), 1e-3) / jnp.maximum(angle, 1e-3),
             1 - angle**2 / 6,
         )
-        return (gap @ across) / ratio, (self.size - 2) * jnp.log(ratio)
+        # Sums of numbers, which compile to one loop over many rows: a matrix product is slower.
+        v = [sum(gap[k] * across[k, j] for k in range(self.size)) for j in range(self.size - 1)]
+        return jnp.stack(v) / ratio, (self.size - 2) * jnp.log(ratio)
 
     def exp_map(self, frame: Frame, v: Vector) -> Point:
         mean, across = frame[: self.size], frame[self.size :].reshape(self.size, -1)

@@ -1,0 +1,94 @@
+"""A mixture of kernels as a density."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..density import AbstractDensity
+from ..manifolds import AbstractManifold
+from ..marginal import LogProb
+from .kernels import AbstractKernels, Space
+from .near import LARGE, components_near
+
+Point = Float[Array, " size"]
+MANY = 200_000
+"""Rows evaluated at once, whose components are held in memory."""
+NEGLIGIBLE = 16.0
+"""Nats below a density at which what is left out changes no digit of it."""
+PILOT = 256
+"""Rows that tell how low the density is where most of them are."""
+
+
+class KernelDensity(AbstractDensity):
+    """A mixture of the components of several lists of kernels; exact."""
+
+    manifold: AbstractManifold
+    parts: tuple[AbstractKernels, ...]
+    log_weights: tuple[Float[Array, " _"], ...]
+
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        logs = [p.log_components(y) + w for p, w in zip(self.parts, self.log_weights, strict=True)]
+        value = jax.nn.logsumexp(jnp.concatenate(logs))
+        return LogProb(value, jnp.zeros_like(value))
+
+    def log_probs(
+        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        pairs = sum(len(part.places) * part.components for part in self.parts)
+        if len(rows) * pairs < LARGE:
+            return super().log_probs(rows, numbers, key, chunk)
+        charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
+        some = np.random.default_rng(0).choice(len(rows), min(len(rows), PILOT), replace=False)
+        pilot, _ = super().log_probs(rows[some], numbers[some], key, chunk)
+        low = float(np.quantile(pilot - charts[some], 0.02))
+        value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
+        for level in (low, low - 20):
+            for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
+                value[some] = self._near(rows[some], level)
+            left = left[value[left] - charts[left] < level]
+        if len(left):
+            value[left], _ = super().log_probs(rows[left], numbers[left], key, chunk)
+        return value, np.zeros_like(value)
+
+    def _near(self, rows: np.ndarray, level: float) -> np.ndarray:
+        """Without what cannot count where the density (of the charts) is above exp(level)."""
+        logs = [
+            components_near(part, rows, depths=part.log_peaks + own - level + NEGLIGIBLE) + own
+            for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True)
+        ]
+        return np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
+
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        k1, k2 = jax.random.split(key)
+        number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
+        sizes = [len(w) for w in self.log_weights]
+        starts = np.cumsum([0, *sizes[:-1]])
+        which = (number >= starts).sum() - 1
+        draws = [
+            lambda n, key, part=part, start=start: part.draw(n - start, key=key)
+            for part, start in zip(self.parts, starts, strict=True)
+        ]
+        return jax.lax.switch(which, draws, number, k2)
+
+    @property
+    def work(self) -> int:
+        """Rows are what a processor's cache must hold."""
+        arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
+        return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
+
+    def refined(self) -> KernelDensity:
+        return self
+
+
+@eqx.filter_jit
+def log_jacobians(space: Space, rows: Float[Array, "n size"]) -> Float[Array, " n"]:
+    """Of the charts in which kernels are flat."""
+    return jax.vmap(space.log_jacobian)(rows)

@@ -1,0 +1,141 @@
+"""Kernels at many points, without those too far away to count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .kernels import AbstractKernels
+
+LARGE = 100_000_000
+"""Rows times kernels times components from which leaving out pays for its bookkeeping."""
+BAND = 3.0
+"""Components are looked up together whose breadths differ by no more than this factor."""
+
+
+@eqx.filter_jit
+def components_of(kernels: AbstractKernels, rows, groups) -> Float[Array, "n k"]:
+    """Log densities of many rows under each component, without the groups named."""
+    arrays = jax.tree.leaves(eqx.filter(kernels, eqx.is_array))
+    size = max((len(a) for a in arrays if a.ndim), default=1)
+    at_once = min(len(rows), max(1, 200_000 // size))
+    return jax.lax.map(
+        lambda pair: kernels.log_components(pair[0], leave=pair[1]),
+        (rows, groups),
+        batch_size=at_once,
+    )
+
+
+@eqx.filter_jit
+def _components_of_some(
+    kernels: AbstractKernels, chosen: Int[Array, " c"], count: Int[Array, ""], rows, groups
+) -> Float[Array, "n k"]:
+    return components_of(kernels.near(chosen, jnp.arange(len(chosen)) < count), rows, groups)
+
+
+def components_near(
+    kernels: AbstractKernels,
+    rows: np.ndarray,
+    groups: np.ndarray | None = None,
+    *,
+    depths: Float[np.ndarray, " k"] | None = None,
+) -> Float[np.ndarray, "n k"]:
+    """`components_of`, to so many nats below the peak of each component, which is −inf beyond.
+
+    Rows are taken in blocks of neighbours, and of the kernels only those whose reach meets a block.
+    A row that nothing reaches is evaluated with all.
+    """
+    groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
+    depths = np.full(kernels.components, 30.0) if depths is None else np.maximum(depths, 1.0)
+    places = kernels.places
+    if not places.size or len(rows) * len(places) * kernels.components < LARGE:
+        return _all(kernels, rows, groups)
+    found = np.full((len(rows), kernels.components), -np.inf)
+    queries = kernels.placed(rows)
+    blocks = list(blocks_of(queries, min(1024, max(256, len(rows) // 1024))))
+
+    def fill(block: np.ndarray, use: np.ndarray, part: AbstractKernels, reach: np.ndarray):
+        chosen = within_reach(places, reach, queries[block])
+        if len(chosen):
+            found[np.ix_(block, use)] = _some(part, chosen, rows[block], groups[block])
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for use in bands(kernels.breadths):
+            part = kernels.only(use)
+            reach = part.reach(depths[use])
+            numbers = np.flatnonzero(use)
+            list(pool.map(lambda b, n=numbers, p=part, r=reach: fill(b, n, p, r), blocks))
+    lonely = np.flatnonzero(~np.isfinite(found).any(1))
+    if len(lonely):
+        found[lonely] = _all(kernels, rows[lonely], groups[lonely])
+    return found
+
+
+def _all(kernels: AbstractKernels, rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    values = components_of(kernels, jnp.asarray(rows), jnp.asarray(groups, jnp.int32))
+    return np.asarray(values, float)
+
+
+def _some(
+    kernels: AbstractKernels, chosen: np.ndarray, rows: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    """Sizes are padded to powers of two, so that few are ever compiled."""
+    m, count = len(rows), len(chosen)
+    rows, groups, chosen = padded(rows), padded(groups), padded(chosen)
+    if len(chosen) >= len(kernels.places):
+        return _all(kernels, rows, groups)[:m]
+    values = _components_of_some(
+        kernels,
+        jnp.asarray(chosen, jnp.int32),
+        jnp.asarray(count, jnp.int32),
+        jnp.asarray(rows),
+        jnp.asarray(groups, jnp.int32),
+    )
+    return np.asarray(values, float)[:m]
+
+
+def padded(values: np.ndarray) -> np.ndarray:
+    """The first one repeated at the end, up to the next power of two and at least 32."""
+    size = max(32, 1 << (len(values) - 1).bit_length())
+    return np.concatenate([values, np.repeat(values[:1], size - len(values), axis=0)])
+
+
+def blocks_of(points: Float[np.ndarray, "n e"], size: int) -> Iterator[Int[np.ndarray, " _"]]:
+    """Numbers of neighbouring points, at most so many at once: halves along the widest side."""
+    waiting = [np.arange(len(points))]
+    while waiting:
+        block = waiting.pop()
+        if len(block) <= size:
+            yield block
+            continue
+        own = points[block]
+        side = np.argmax(np.ptp(own, axis=0))
+        order = np.argpartition(own[:, side], len(block) // 2)
+        waiting += np.array_split(block[order], 2)
+
+
+def within_reach(
+    places: Float[np.ndarray, "n e"], reach: Float[np.ndarray, " n"], block: np.ndarray
+) -> Int[np.ndarray, " _"]:
+    """The kernels that may reach a point of the block."""
+    centre = (block.min(0) + block.max(0)) / 2
+    radius = np.sqrt(((block - centre) ** 2).sum(1).max())
+    squared = ((places - centre) ** 2).sum(1)
+    return np.flatnonzero(squared <= (radius + reach) ** 2)
+
+
+def bands(breadths: Float[np.ndarray, " k"]) -> Iterator[Bool[np.ndarray, " k"]]:
+    """Components of like breadth, as masks."""
+    left = np.ones(len(breadths), bool)
+    while left.any():
+        least = breadths[left].min()
+        use = left & (breadths <= BAND * least)
+        yield use
+        left &= ~use

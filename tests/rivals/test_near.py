@@ -1,0 +1,168 @@
+"""Kernels evaluated without those too far away to count."""
+
+import jax
+import numpy as np
+import pytest
+
+from foliax import metrics
+from foliax.manifolds import (
+    Euclidean,
+    Naturals,
+    Orientations,
+    PositiveReals,
+    Product,
+    SpecialOrthogonal,
+    Sphere,
+    Torus,
+)
+from foliax.marginal import rows_log_prob
+from foliax.rivals import LocalKernel, ScaleMixtureKernel, kernel_density, near
+from foliax.rivals.kernel import Data, merged
+from foliax.rivals.kernels import ScaleKernels, Space
+from foliax.rivals.near import bands, blocks_of, components_near, components_of, padded
+
+from .test_kernel import cluster
+
+KEY = jax.random.key(0)
+SHARP = ScaleMixtureKernel(largest=3000.0, chance=0.0)
+SPECS = {
+    "scale": SHARP,
+    "local": LocalKernel((4, 16), (0.3, 1.0), SHARP, folds=2),
+}
+MANIFOLDS = {
+    "S²": Sphere(2),
+    "T³": Torus(3),
+    "SO(3)": SpecialOrthogonal(3),
+    "hexagonal": Orientations("622"),
+    "R × S²": Product(Euclidean(1), Sphere(2)),
+    "mixed": Product(Sphere(2), PositiveReals(), Naturals(1)),
+    "counts": Naturals(2),
+}
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Leaving out even where it does not pay."""
+    monkeypatch.setattr(near, "LARGE", 0)
+    monkeypatch.setattr(kernel_density, "LARGE", 0)
+
+
+def queries(manifold, n=300):
+    """Some near the rows, some far from them."""
+    few = cluster(manifold, n, seed=1)
+    return np.concatenate([few, cluster(manifold, 40, seed=2, spread=3.0)])
+
+
+FAST = [("S²", "scale"), ("SO(3)", "local"), ("mixed", "scale")]
+ALL = [(name, how) for name in MANIFOLDS for how in SPECS]
+PAIRS = FAST + [pytest.param(*pair, marks=pytest.mark.slow) for pair in ALL if pair not in FAST]
+
+
+@pytest.mark.parametrize(("name", "how"), PAIRS)
+def test_nothing_that_counts_is_left_out(name, how, always):
+    manifold = MANIFOLDS[name]
+    density = SPECS[how].fit(manifold, cluster(manifold, 400), key=KEY).density
+    rows = queries(manifold)
+    found, _ = density.log_probs(rows, np.arange(len(rows)), KEY, 4096)
+    expected, _ = rows_log_prob(density, rows, np.arange(len(rows)), KEY, 4096)
+    np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-6)
+
+
+def around_the_pole(n):
+    rows = np.random.default_rng(0).normal(size=(n, 3)) * 0.05 + [0, 0, 1]
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_what_is_negligible_is_left_out(always):
+    """Sharp components have no term on the other side of the sphere; broad ones do."""
+    space = Space(Sphere(2))
+    data = Data.of(space, around_the_pole(1000), None)
+    kernels = ScaleKernels(space, *data[:3], np.array([1.0, 1e5]), np.ones(1))
+    rows = np.concatenate([data.rows, -data.rows[:300]])
+    found = components_near(kernels, rows)
+    expected = np.asarray(components_of(kernels, rows, np.full(len(rows), -1, np.int32)), float)
+    assert np.isfinite(found[:, 0]).all()
+    left_out = ~np.isfinite(found[:, 1])
+    assert left_out[1000:].all()
+    assert not left_out[:1000].any()
+    assert (expected[left_out, 1] < kernels.log_peaks[1] - 30).all()
+    np.testing.assert_allclose(found[~left_out], expected[~left_out], rtol=1e-5, atol=1e-5)
+
+
+def test_a_row_that_nothing_reaches_is_evaluated_with_all(always):
+    space = Space(Sphere(2))
+    data = Data.of(space, around_the_pole(300), None)
+    kernels = ScaleKernels(space, *data[:3], np.array([1e5]), np.ones(1))
+    far = np.array([[0.0, 0.0, -1.0]], np.float32)
+    expected = np.asarray(components_of(kernels, far, np.full(1, -1, np.int32)), float)
+    np.testing.assert_allclose(components_near(kernels, far), expected, rtol=1e-5)
+
+
+def test_rows_that_leave_are_left_out(always):
+    rows = cluster(Sphere(2), 200)
+    space = Space(Sphere(2))
+    data = Data.of(space, rows, None)
+    kernels = ScaleKernels(space, *data[:3], np.array([10.0, 1000.0]), np.ones(1))
+    groups = np.asarray(data.groups, np.int32)
+    expected = np.asarray(components_of(kernels, data.rows, groups), float)
+    found = components_near(kernels, data.rows, data.groups)
+    kept = np.isfinite(found)
+    np.testing.assert_allclose(found[kept], expected[kept], rtol=1e-5, atol=1e-5)
+    assert (expected[~kept] < expected.max(1).min() - 10).all()
+
+
+def test_a_lone_row_far_away_has_a_density(always):
+    rows = np.concatenate([cluster(Euclidean(1), 300), [[400.0]]]).astype(np.float32)
+    density = SHARP.fit(Euclidean(1), rows, key=KEY).density
+    value, _ = density.log_probs(rows[-1:], np.arange(1), KEY, 4096)
+    assert np.isfinite(value).all()
+
+
+def test_blocks_hold_every_point_once_and_are_small():
+    points = np.random.default_rng(0).normal(size=(1000, 3))
+    found = list(blocks_of(points, 100))
+    assert sorted(np.concatenate(found)) == list(range(1000))
+    assert max(map(len, found)) <= 100
+    spread = [np.ptp(points[block], axis=0).max() for block in found]
+    assert np.mean(spread) < 0.5 * np.ptp(points, axis=0).max()
+
+
+def test_sizes_are_powers_of_two():
+    assert [len(padded(np.arange(n))) for n in (1, 32, 33, 100)] == [32, 32, 64, 128]
+    assert (padded(np.arange(5, 40))[35:] == 5).all()
+
+
+def test_bands_are_a_partition():
+    breadths = np.array([1.0, 0.1, 2.0, 0.2, np.inf])
+    assert np.sum(list(bands(breadths)), axis=0).tolist() == [1] * 5
+    assert [use.sum() for use in bands(breadths)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("name", ["S²", "mixed"])
+def test_merged_rows_keep_their_weight_and_place(name):
+    space = Space(MANIFOLDS[name])
+    data = Data.of(space, cluster(space.manifold, 2000), None)
+    relative = np.ones(space.bandwidths)
+    few = merged(space, data, relative, 0.2)
+    assert len(few.rows) < len(data.rows) / 2
+    assert few.weights.sum() == pytest.approx(data.weights.sum())
+    kept, places = (space.placed(d.rows, relative, cells=True) for d in (few, data))
+    gaps = np.sqrt(((places[:, None] - kept[None]) ** 2).sum(2)).min(1)
+    assert gaps.max() <= 0.2 * np.sqrt(places.shape[1])
+    assert len(merged(space, data, relative, 1e-7).rows) == len(data.rows)
+
+
+@pytest.mark.slow
+def test_many_rows_are_served_as_well_as_few():
+    """The score of merged kernels is that of all rows but for the rows that only weigh."""
+    rows, test = cluster(Sphere(2), 4000), cluster(Sphere(2), 2000, seed=5)
+    whole = SHARP.fit(Sphere(2), rows, key=KEY).density
+    spec = ScaleMixtureKernel(largest=3000.0, chance=0.0, max_rows=500)
+    fitted = spec.fit(Sphere(2), rows, key=KEY)
+    assert "carry kernels" in fitted.record.events[-1]
+    assert max(len(p.places) for p in fitted.density.parts) <= 2500
+    scores = [metrics.log_densities(d, test, key=KEY)[0] for d in (whole, fitted.density)]
+    gain = metrics.estimate(scores[1] - scores[0])
+    assert gain.value > -0.03 - 3 * gain.error
+    mass = metrics.total_mass(fitted.density, key=KEY, near=whole, share=0.9)
+    assert abs(mass.value - 1) < 4 * mass.error + 1e-3

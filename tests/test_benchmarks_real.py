@@ -1,0 +1,53 @@
+"""The protocol of real data: splits, copies, jitter, and what is said where data is absent."""
+
+import numpy as np
+import pytest
+
+from benchmarks import own, real
+from benchmarks.splits import Recorded, divided
+from foliax.manifolds import Euclidean
+
+VALUES = np.random.default_rng(0).integers(0, 60, (200, 2)) / 10.0
+RECORDED = Recorded(Euclidean(2), VALUES, np.broadcast_to([0.1, 0.0], VALUES.shape), lambda v: v)
+ORDER = np.random.default_rng(1).permutation(200)
+
+
+def test_deduplicated_rows_occur_once_and_in_their_first_place():
+    split = divided(RECORDED, ORDER)
+    seen: set[tuple] = set()
+    expected = []
+    for part in np.split(VALUES[ORDER], [160, 180]):
+        expected.append([row for row in map(tuple, part) if not (row in seen or seen.add(row))])
+    found = [list(map(tuple, part)) for part in (split.train, split.validation, split.test)]
+    assert found == expected
+    assert len(seen) < 200, "the rows have copies"
+
+
+def test_raw_rows_are_as_recorded():
+    split = divided(RECORDED, ORDER, raw=True)
+    together = np.concatenate([split.train, split.validation, split.test])
+    np.testing.assert_array_equal(together, VALUES[ORDER])
+    assert [len(part) for part in split[1:4]] == [160, 20, 20]
+
+
+def test_jitter_stays_within_the_cells():
+    split = divided(RECORDED, ORDER)
+    moved = np.abs(split.jittered - split.test)
+    assert 0 < moved[:, 0].max() <= 0.05
+    assert (moved[:, 1] == 0).all()
+
+
+def test_absent_data_is_skipped_with_a_message(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(real, "DATA", tmp_path / "nowhere")
+    monkeypatch.setattr(own, "FILES", {"moons": ("no-such-package", "1.0", "x.csv")})
+    assert real.available() == []
+    said = capsys.readouterr().out
+    assert "Skipped: volcano, earthquake" in said
+    assert "Skipped: moons needs no-such-package==1.0" in said
+    with pytest.raises(ModuleNotFoundError, match="make benchmarks installs"):
+        own.located("moons")
+
+
+def test_results_are_kept_apart_by_protocol():
+    names = {real.name_of("flood", "auto", 0, protocol) for protocol in real.PROTOCOLS}
+    assert names == {"flood | auto | 0", "flood | auto | 0 | raw", "flood | auto | 0 | all rows"}
