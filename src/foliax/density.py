@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .ambient import AbstractAmbient
 from .dequantizers import AbstractDequantizer
@@ -42,6 +43,10 @@ class AbstractDensity(eqx.Module):
         """`log_prob` and its errors of many rows; a row's number and the key choose its noise."""
         return rows_log_prob(self, rows, numbers, key, chunk)
 
+    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+        """`sample` by each of many keys."""
+        return np.asarray(_draws(self, keys))
+
     @property
     @abc.abstractmethod
     def work(self) -> int:
@@ -50,6 +55,34 @@ class AbstractDensity(eqx.Module):
     @abc.abstractmethod
     def refined(self) -> AbstractDensity:
         """The same density with four times the budget; itself where it is exact."""
+
+
+@jax.jit
+def picked(logs: Float[Array, " k"], keys: PRNGKeyArray) -> tuple[Int[Array, " n"], PRNGKeyArray]:
+    """For each key, a number by the weights exp(logs), and the key that is left for the rest."""
+    first, rest = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+    return jax.vmap(lambda key: jax.random.categorical(key, logs))(first), rest
+
+
+def drawn_by(
+    chosen: Int[Array, " n"] | np.ndarray,
+    count: int,
+    draw: Callable[[int, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Rows that each of `count` sources draws where it was chosen, in their places.
+
+    A mixture's draws under one compiled program would be made by every source and most be lost.
+    """
+    chosen = np.asarray(chosen)
+    places = [np.flatnonzero(chosen == number) for number in range(count)]
+    rows = [draw(number, which) for number, which in enumerate(places) if len(which)]
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return np.concatenate(rows)[order]
+
+
+@eqx.filter_jit
+def _draws(density: AbstractDensity, keys: PRNGKeyArray) -> Float[Array, "n size"]:
+    return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
 
 
 class DequantizedDensity(AbstractDensity):

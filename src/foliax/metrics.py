@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,15 +60,10 @@ def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
     return Estimate(float(mean), float(np.sqrt(variance)))
 
 
-@eqx.filter_jit
-def _draw(density: AbstractDensity, keys) -> jax.Array:
-    return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
-
-
 def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarray:
     """n exact draws, the i-th by fold_in(key, i)."""
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
-    return np.asarray(_draw(density, keys))
+    return density.draws(keys)
 
 
 def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .density import AbstractDensity
+from .density import AbstractDensity, drawn_by, picked
 from .manifolds import AbstractManifold
 from .manifolds.base import as_points
 from .marginal import LogProb, evaluate
@@ -63,6 +63,11 @@ class Stacked(AbstractDensity):
         each, errors = (np.stack(found, axis=1) for found in zip(*pairs, strict=True))
         found = _composed_rows(each + np.asarray(self.log_weights), errors)
         return np.asarray(found.value), np.asarray(found.error)
+
+    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+        chosen, rest = picked(self.log_weights, keys)
+        members = self.members
+        return drawn_by(chosen, len(members), lambda m, which: members[m].draws(rest[which]))
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)

@@ -28,7 +28,7 @@ from foliax.manifolds import (
 )
 from foliax.rivals.kernel import Data, ScaleMixtureKernel
 from foliax.rivals.kernel_density import KernelDensity
-from foliax.rivals.kernels import ScaleKernels, Space, log_cell
+from foliax.rivals.kernels import ScaleKernels, Space, drawn_row, log_cell
 from foliax.rivals.local import LEAST, LocalKernel, crowds
 from foliax.rivals.shapes import Tangents, local_kernels
 from foliax.specs import UnsupportedManifoldError
@@ -302,6 +302,17 @@ def test_a_fold_has_as_many_crowds_as_the_whole(n):
     spec = LocalKernel((4,), (1.0,), ScaleMixtureKernel(largest=4.0), folds=10)
     fitted = spec.fit(Sphere(2), cluster(Sphere(2), n), key=KEY)
     assert np.isfinite(fitted.record.best_validation)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 17])
+def test_rows_are_drawn_by_their_weights(n):
+    weights = np.random.default_rng(0).dirichlet(np.ones(n))
+    keys = jax.random.split(KEY, 20_000)
+    found = jax.vmap(lambda key: drawn_row(jnp.log(jnp.asarray(weights)), key=key))(keys)
+    counts = np.bincount(found, minlength=n)
+    assert len(counts) == n
+    error = np.sqrt(20_000 * weights * (1 - weights))
+    assert (np.abs(counts - 20_000 * weights) <= 4 * error + 1e-6).all()
 
 
 def test_few_rows_are_one_crowd():

@@ -8,13 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ..density import AbstractDensity
+from ..density import AbstractDensity, drawn_by, picked
 from ..manifolds import AbstractManifold
 from ..marginal import LogProb
 from .kernels import AbstractKernels, Space
-from .near import LARGE, components_near
+from .near import LARGE, components_near, padded
 
 Point = Float[Array, " size"]
 MANY = 200_000
@@ -66,6 +66,19 @@ class KernelDensity(AbstractDensity):
         ]
         return np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
 
+    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+        numbers, rest = picked(jnp.concatenate(self.log_weights), keys)
+        ends = np.cumsum([len(w) for w in self.log_weights])
+        part = np.searchsorted(ends, numbers, side="right")
+        starts = np.concatenate([[0], ends])
+
+        def some(p: int, which: np.ndarray) -> np.ndarray:
+            padding = padded(which)
+            own = jnp.asarray(numbers[padding] - starts[p], jnp.int32)
+            return np.asarray(_part_draws(self.parts[p], own, rest[padding]))[: len(which)]
+
+        return drawn_by(part, len(self.parts), some)
+
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
@@ -86,6 +99,15 @@ class KernelDensity(AbstractDensity):
 
     def refined(self) -> KernelDensity:
         return self
+
+
+@eqx.filter_jit
+def _part_draws(
+    part: AbstractKernels, components: Int[Array, " n"], keys: PRNGKeyArray
+) -> Float[Array, "n size"]:
+    return jax.lax.map(
+        lambda pair: part.draw(pair[0], key=pair[1]), (components, keys), batch_size=1024
+    )
 
 
 @eqx.filter_jit

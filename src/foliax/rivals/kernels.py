@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 
 import equinox as eqx
 import jax
@@ -220,7 +221,7 @@ class ScaleKernels(AbstractKernels):
 
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
-        row = jax.random.categorical(k1, self.log_rows)
+        row = drawn_row(self.log_rows, key=k1)
         kappa = self.kappas[component] * self.relative**2
         return self.space.draw(self.rows[row], kappa, key=k2)
 
@@ -250,6 +251,19 @@ class ScaleKernels(AbstractKernels):
                 self.groups[chosen],
             ),
         )
+
+
+def drawn_row(logs: Float[Array, " n"], *, key: PRNGKeyArray) -> Int[Array, ""]:
+    """A row's number, by weights exp(logs): first a block of about √n rows, then a row of it.
+
+    As exact as a draw from all, of a small part of the work where many rows are drawn.
+    """
+    side = math.isqrt(len(logs) - 1) + 1
+    blocks = jnp.pad(logs, (0, side * side - len(logs)), constant_values=-jnp.inf)
+    blocks = blocks.reshape(side, side)
+    k1, k2 = jax.random.split(key)
+    block = jax.random.categorical(k1, jax.nn.logsumexp(blocks, axis=1))
+    return block * side + jax.random.categorical(k2, blocks[block])
 
 
 def log_sum(logs: Float[Array, " n"]) -> Scalar:

@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 
 from ..manifolds.combine import pieces
 from .kernel import Data
-from .kernels import AbstractKernels, Space, log_cell, log_sum
+from .kernels import AbstractKernels, Space, drawn_row, log_cell, log_sum
 from .leaves import canonical, copies, factors_of
 from .tangents import AbstractTangent, covariances, tangent_of
 
@@ -128,7 +128,7 @@ class LocalKernels(AbstractKernels):
         k1, k2, k3 = jax.random.split(key, 3)
         h = self.widths[component]
         space = self.tangents.space
-        row = jax.random.categorical(k1, self.log_rows())
+        row = drawn_row(self.log_rows(), key=k1)
         noise = jax.random.normal(k2, (self.whiten.shape[1],), self.rows.dtype)
         v = h * jax.scipy.linalg.solve_triangular(self.whiten[row], noise, lower=True)
         v = v / self.relative[self.tangents.owners()]
