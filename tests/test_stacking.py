@@ -5,7 +5,7 @@ import pytest
 
 from foliax import metrics, targets
 from foliax.density import AbstractDensity
-from foliax.manifolds import AbstractManifold, Sphere
+from foliax.manifolds import AbstractManifold, Circle, Sphere
 from foliax.marginal import LogProb, evaluate
 from foliax.rivals.kernel import ScaleMixtureKernel
 from foliax.rivals.weights import mixture_weights
@@ -105,3 +105,15 @@ def test_refusals():
         Stacking(())
     with pytest.raises(FloatingPointError, match="Row 1 has density 0"):
         mixture_weights(np.array([[0.0], [-np.inf]]), np.ones(2))
+
+
+def test_many_draws_are_those_of_each_key():
+    """Grouped by member and part, they are the same rows in the same places."""
+    rows = np.random.default_rng(0).vonmises(0.0, 3.0, (60, 1)).astype(np.float32)
+    kernel = ScaleMixtureKernel(largest=50.0, chance=0.0).fit(Circle(), rows, key=KEY).density
+    wide = ScaleMixtureKernel(largest=2.0, chance=0.0).fit(Circle(), rows, key=KEY).density
+    both = Stacked((kernel, wide), jnp.log(jnp.array([0.7, 0.3])))
+    keys = jax.random.split(KEY, 50)
+    for density in (kernel, both):
+        one_by_one = jax.vmap(lambda key, d=density: d.sample(key=key))(keys)
+        np.testing.assert_allclose(density.draws(keys), one_by_one, atol=1e-6)
