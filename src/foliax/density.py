@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from .ambient import AbstractAmbient
 from .dequantizers import AbstractDequantizer
@@ -43,7 +43,7 @@ class AbstractDensity(eqx.Module):
         """`log_prob` and its errors of many rows; a row's number and the key choose its noise."""
         return rows_log_prob(self, rows, numbers, key, chunk)
 
-    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
         """`sample` by each of many keys."""
         return np.asarray(_draws(self, keys))
 
@@ -58,7 +58,9 @@ class AbstractDensity(eqx.Module):
 
 
 @jax.jit
-def picked(logs: Float[Array, " k"], keys: PRNGKeyArray) -> tuple[Int[Array, " n"], PRNGKeyArray]:
+def picked(
+    logs: Float[Array, " k"], keys: Key[Array, " n"]
+) -> tuple[Int[Array, " n"], Key[Array, " n"]]:
     """For each key, a number by the weights exp(logs), and the key that is left for the rest."""
     first, rest = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
     return jax.vmap(lambda key: jax.random.categorical(key, logs))(first), rest
@@ -81,7 +83,7 @@ def drawn_by(
 
 
 @eqx.filter_jit
-def _draws(density: AbstractDensity, keys: PRNGKeyArray) -> Float[Array, "n size"]:
+def _draws(density: AbstractDensity, keys: Key[Array, " n"]) -> Float[Array, "n size"]:
     return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from .density import AbstractDensity, drawn_by, picked
 from .manifolds import AbstractManifold
@@ -64,7 +64,7 @@ class Stacked(AbstractDensity):
         found = _composed_rows(each + np.asarray(self.log_weights), errors)
         return np.asarray(found.value), np.asarray(found.error)
 
-    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
         chosen, rest = picked(self.log_weights, keys)
         members = self.members
         return drawn_by(chosen, len(members), lambda m, which: members[m].draws(rest[which]))

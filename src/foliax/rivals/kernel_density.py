@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from ..density import AbstractDensity, drawn_by, picked
 from ..manifolds import AbstractManifold
@@ -66,7 +66,7 @@ class KernelDensity(AbstractDensity):
         ]
         return np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
 
-    def draws(self, keys: PRNGKeyArray) -> np.ndarray:
+    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
         numbers, rest = picked(jnp.concatenate(self.log_weights), keys)
         ends = np.cumsum([len(w) for w in self.log_weights])
         part = np.searchsorted(ends, numbers, side="right")
@@ -103,7 +103,7 @@ class KernelDensity(AbstractDensity):
 
 @eqx.filter_jit
 def _part_draws(
-    part: AbstractKernels, components: Int[Array, " n"], keys: PRNGKeyArray
+    part: AbstractKernels, components: Int[Array, " n"], keys: Key[Array, " n"]
 ) -> Float[Array, "n size"]:
     return jax.lax.map(
         lambda pair: part.draw(pair[0], key=pair[1]), (components, keys), batch_size=1024
