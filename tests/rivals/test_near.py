@@ -19,7 +19,14 @@ from foliax.marginal import rows_log_prob
 from foliax.rivals import LocalKernel, ScaleMixtureKernel, kernel_density, near
 from foliax.rivals.kernel import Data, merged
 from foliax.rivals.kernels import ScaleKernels, Space
-from foliax.rivals.near import bands, blocks_of, components_near, components_of, padded
+from foliax.rivals.near import (
+    bands,
+    blocks_of,
+    components_near,
+    components_of,
+    components_of_parts,
+    padded,
+)
 
 from .test_kernel import cluster
 
@@ -89,13 +96,16 @@ def test_what_is_negligible_is_left_out(always):
     np.testing.assert_allclose(found[~left_out], expected[~left_out], rtol=1e-5, atol=1e-5)
 
 
-def test_a_row_that_nothing_reaches_is_evaluated_with_all(always):
+def test_a_row_that_nothing_reaches_is_near_to_all(always):
     space = Space(Sphere(2))
     data = Data.of(space, around_the_pole(300), None)
-    kernels = ScaleKernels(space, *data[:3], np.array([1e5]), np.ones(1))
+    parts = [ScaleKernels(space, *data[:3], np.array([k]), np.ones(1)) for k in (1e4, 1e5)]
     far = np.array([[0.0, 0.0, -1.0]], np.float32)
-    expected = np.asarray(components_of(kernels, far, np.full(1, -1, np.int32)), float)
-    np.testing.assert_allclose(components_near(kernels, far), expected, rtol=1e-5)
+    assert not np.isfinite(components_near(parts[0], far)).any()
+    nobody = np.full(1, -1, np.int32)
+    expected = [np.asarray(components_of(part, far, nobody), float)[:, 0] for part in parts]
+    found = components_of_parts(parts, far)
+    np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-5)
 
 
 def test_rows_that_leave_are_left_out(always):

@@ -19,7 +19,7 @@ from ..record import Record
 from ..specs import AbstractSpec, Fitted
 from .kernel_density import KernelDensity
 from .kernels import AbstractKernels, Background, ScaleKernels, Space
-from .near import components_near
+from .near import components_of_parts
 from .weights import mixture_weights
 
 SUBSAMPLE = 600
@@ -91,7 +91,7 @@ class ScaleMixtureKernel(AbstractSpec):
             if len(centres.rows) > 5 * self.max_rows:
                 centres = others.take(np.arange(5 * self.max_rows))
             parts.append(ScaleKernels(space, *centres[:3], kappas, relative))
-        scores = np.concatenate([components_near(part, held.rows) for part in parts], axis=1)
+        scores = components_of_parts(parts, held.rows)
         found = fitted(*mixed(space.manifold, tuple(parts), scores, held, self.chance), began)
         found.record.events.append(
             f"{len(others.rows)} of {len(data.rows)} distinct rows carry kernels, near ones "
@@ -160,15 +160,15 @@ def leave_one_out(kernels: ScaleKernels, data: Data) -> Float[np.ndarray, "n k"]
         order = len(gone) // max(1, len(np.unique(np.asarray(kernels.groups))))
         share = dict(zip(np.asarray(kernels.groups)[::order], gone[::order], strict=True))
         lost = np.array([share.get(g, 0.0) for g in data.groups])
-        values = components_near(kernels, data.rows, data.groups)
+        values = components_of_parts([kernels], data.rows, data.groups)
         return values - np.log1p(-lost)[:, None]
     return _without_one_copy(kernels, data)
 
 
 def _without_one_copy(kernels: ScaleKernels, data: Data) -> np.ndarray:
     """Bounded likelihoods: of each row one unit of weight leaves, copies stay."""
-    everything = components_near(kernels, data.rows)
-    others = components_near(kernels, data.rows, data.groups)
+    everything = components_of_parts([kernels], data.rows)
+    others = components_of_parts([kernels], data.rows, data.groups)
     unit = data.weights.sum() / max(len(data.rows), data.weights.sum())
     left = np.maximum(data.weights - unit, 0)[:, None] / data.weights[:, None]
     with np.errstate(divide="ignore"):

@@ -42,7 +42,7 @@ class KernelDensity(AbstractDensity):
     def log_probs(
         self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        pairs = sum(len(part.places) * part.components for part in self.parts)
+        pairs = sum(part.count * part.components for part in self.parts)
         if len(rows) * pairs < LARGE:
             return super().log_probs(rows, numbers, key, chunk)
         charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))

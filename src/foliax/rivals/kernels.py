@@ -125,6 +125,11 @@ class AbstractKernels(eqx.Module):
 
     @property
     @abc.abstractmethod
+    def count(self) -> int:
+        """How many rows carry kernels."""
+
+    @property
+    @abc.abstractmethod
     def places(self) -> Float[np.ndarray, "n e"]:
         """Where the rows are that carry kernels: scaled embedded coordinates, but for cells."""
 
@@ -226,6 +231,10 @@ class ScaleKernels(AbstractKernels):
         return self.space.draw(self.rows[row], kappa, key=k2)
 
     @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    @property
     def places(self) -> Float[np.ndarray, "n e"]:
         smooth = np.setdiff1d(np.arange(self.embedded.shape[1]), self.cells)
         return np.asarray(self.embedded)[:, smooth]
@@ -315,6 +324,10 @@ class Background(AbstractKernels):
 
     def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         return self.manifold.sample_uniform(key=key)
+
+    @property
+    def count(self) -> int:
+        return 0
 
     @property
     def places(self) -> Float[np.ndarray, "n e"]:

@@ -17,7 +17,7 @@ from ..specs import AbstractSpec, Fitted
 from .kernel import Data, ScaleMixtureKernel, find_relative, fitted, mixed
 from .kernel_density import KernelDensity
 from .kernels import AbstractKernels, ScaleKernels, Space
-from .near import components_near
+from .near import components_of_parts
 from .shapes import Tangents, local_kernels
 
 CROWD = 12
@@ -110,8 +110,7 @@ class LocalKernel(AbstractSpec):
             kept = np.setdiff1d(np.arange(n), held)
             held = held[:used]
             parts = self._parts(tangents, data.take(kept), relative, count)
-            each = [components_near(part, data.rows[held]) for part in parts]
-            scores.append(np.concatenate(each, axis=1))
+            scores.append(components_of_parts(parts, data.rows[held]))
             weighed.append(held)
         return np.concatenate(scores), data.take(np.concatenate(weighed))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import equinox as eqx
@@ -50,12 +50,13 @@ def components_near(
     """`components_of`, to so many nats below the peak of each component, which is −inf beyond.
 
     Rows are taken in blocks of neighbours, and of the kernels only those whose reach meets a block.
-    A row that nothing reaches is evaluated with all.
     """
     groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
     depths = np.full(kernels.components, 30.0) if depths is None else np.maximum(depths, 1.0)
+    if len(rows) * kernels.count * kernels.components < LARGE:
+        return _all(kernels, rows, groups)
     places = kernels.places
-    if not places.size or len(rows) * len(places) * kernels.components < LARGE:
+    if not places.size:
         return _all(kernels, rows, groups)
     found = np.full((len(rows), kernels.components), -np.inf)
     queries = kernels.placed(rows)
@@ -66,16 +67,33 @@ def components_near(
         if len(chosen):
             found[np.ix_(block, use)] = _some(part, chosen, rows[block], groups[block])
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for use in bands(kernels.breadths):
             part = kernels.only(use)
             reach = part.reach(depths[use])
             numbers = np.flatnonzero(use)
             list(pool.map(lambda b, n=numbers, p=part, r=reach: fill(b, n, p, r), blocks))
+    return found
+
+
+def components_of_parts(
+    parts: Sequence[AbstractKernels], rows: np.ndarray, groups: np.ndarray | None = None
+) -> Float[np.ndarray, "n k"]:
+    """`components_near` of all parts side by side; a row that nothing reaches is near to all."""
+    groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
+    found = np.concatenate([components_near(part, rows, groups) for part in parts], axis=1)
     lonely = np.flatnonzero(~np.isfinite(found).any(1))
     if len(lonely):
-        found[lonely] = _all(kernels, rows[lonely], groups[lonely])
+        each = [_all(part, rows[lonely], groups[lonely]) for part in parts]
+        found[lonely] = np.concatenate(each, axis=1)
     return found
+
+
+def cores() -> int:
+    """Those that the process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _all(kernels: AbstractKernels, rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -89,7 +107,7 @@ def _some(
     """Sizes are padded to powers of two, so that few are ever compiled."""
     m, count = len(rows), len(chosen)
     rows, groups, chosen = padded(rows), padded(groups), padded(chosen)
-    if len(chosen) >= len(kernels.places):
+    if len(chosen) >= kernels.count:
         return _all(kernels, rows, groups)[:m]
     values = _components_of_some(
         kernels,

@@ -142,6 +142,10 @@ class LocalKernels(AbstractKernels):
         return self._stepped(row, v, precision, k3)
 
     @property
+    def count(self) -> int:
+        return len(self.rows)
+
+    @property
     def places(self) -> Float[np.ndarray, "n e"]:
         return self.placed(np.asarray(self.rows))
 
