@@ -176,6 +176,13 @@ def test_many_rows_are_thinned():
     assert eqx.tree_equal(density, again)
 
 
+def test_no_larger_k_is_begun_when_time_is_up():
+    spec = DirectionalMixture(max_components=64, restarts=1, steps=5).within(0.0)
+    _, record = fit(spec, TARGETS["S²"].manifold, drawn("S²")[:300])
+    assert record.best_step == 1
+    assert "time is used up" in record.events[-1]
+
+
 def test_the_same_key_gives_the_same_mixture():
     spec = DirectionalMixture(choose="held-out", max_components=4)
     first, second = (

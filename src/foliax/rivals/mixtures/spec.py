@@ -32,8 +32,9 @@ class DirectionalMixture(AbstractSpec):
     a share `held_out` of the rows, which then join a last climb). `restarts`: short climbs from
     random seeds, the best of which goes on for at most `steps`, until one gains less than
     `tolerance` nats for each row. `sharpest`: the largest concentration, 1/variance.
-    Beyond `max_rows` a random part of the rows is climbed. A uniform component is always there. BIC
-    with weights: of Kish's number of rows, (Σw)²/Σw².
+    Beyond `max_rows` a random part of the rows is climbed. After `seconds`, where it is not 0, no
+    larger K is begun. A uniform component is always there. BIC with weights: of Kish's number of
+    rows, (Σw)²/Σw².
     """
 
     components: int | None = None
@@ -45,6 +46,7 @@ class DirectionalMixture(AbstractSpec):
     tolerance: float = 1e-5
     sharpest: float = 1e6
     max_rows: int = 50_000
+    seconds: float = 0.0
 
     def __post_init__(self):
         least = 1 if self.components is None else self.components
@@ -60,6 +62,9 @@ class DirectionalMixture(AbstractSpec):
                 "DirectionalMixture needs 0 < held_out < 1, 10 <= sharpest <= 1e8 and tolerance "
                 f">= 0, got {self}."
             )
+
+    def within(self, seconds: float) -> DirectionalMixture:
+        return dataclasses.replace(self, seconds=max(seconds, 1e-3))
 
     def fit(
         self,
@@ -123,6 +128,9 @@ class DirectionalMixture(AbstractSpec):
                 f"score {score:.4f}."
             )
             if worse == 2:
+                break
+            if 0 < self.seconds < time.perf_counter() - begun:
+                record.events.append(f"No more than K = {k}: the time is used up.")
                 break
         if best is None:
             raise FloatingPointError("No mixture has a finite likelihood.")
