@@ -23,7 +23,6 @@ from rich.table import Table
 
 from benchmarks.learning import SEED, SO3_ROWS, fresh, show, silu_spline
 from foliax import metrics, targets
-from foliax.marginal import rows_log_prob
 from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
 from foliax.rivals.circular_spline import CircularSplineFlow
 from foliax.rivals.exponential import ExponentialFlow
@@ -140,8 +139,7 @@ def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
     assert density is not None
     rows = metrics.samples(density, samples, key=jax.random.key(SEED))
     scored = min(samples, evaluations(name))
-    numbers = np.arange(scored)
-    value, _ = rows_log_prob(density, rows[:scored], numbers, jax.random.key(SEED), 4096)
+    value, _ = density.log_probs(rows[:scored], np.arange(scored), jax.random.key(SEED), 4096)
     return {
         "mass": mass(name, density),
         "seeds": seeds,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foliax import auto, metrics
-from foliax.auto import Auto, Held, Member, shared, spec_of, worthwhile
+from foliax.auto import Auto, Held, Member, Weighted, renewed, shared, spec_of, worthwhile
 from foliax.manifolds import Circle, Naturals, Stiefel
 from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
@@ -120,6 +120,17 @@ def test_rows_given_for_validation_are_not_fitted(monkeypatch):
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+def test_a_kernel_that_cannot_be_made_anew_stays(monkeypatch):
+    record = Record(0)
+    spec = ScaleMixtureKernel()
+    fitted = spec.fit(Circle(), ANGLES[:100], key=KEY)
+    member = Member("kernel", spec, fitted, np.zeros(1))
+    monkeypatch.setattr(ScaleMixtureKernel, "fit", Failing(MemoryError("too much")).fit)
+    everything, held = Weighted(ANGLES, None), Held(ANGLES[:1], None, own=True)
+    assert renewed([member], Circle(), everything, held, 1e9, KEY, record) == [member]
+    assert "not made anew" in record.events[-1]
+
+
 def test_nothing_is_made_anew_when_time_is_up(monkeypatch):
     spec = dataclasses.replace(quick(monkeypatch, kernel=ScaleMixtureKernel()), minutes=1e-6)
     fitted = spec.fit(Circle(), ANGLES, key=KEY)
@@ -145,6 +156,8 @@ def test_a_flow_gets_the_time_that_is_left():
 
 
 def test_many_rows_are_thinned_before_the_slow_kernel():
+    few = dict(Auto(minutes=0.001)._candidates(150))["local kernel"]
+    assert few.scales.max_rows >= 150
     shaped = dict(Auto(minutes=0.5)._candidates(1_000_000))["local kernel"]
     assert isinstance(shaped, LocalKernel)
     assert shaped.scales.max_rows == auto.SHAPED_A_MINUTE / 2

@@ -117,3 +117,4 @@ def test_many_draws_are_those_of_each_key():
     for density in (kernel, both):
         one_by_one = jax.vmap(lambda key, d=density: d.sample(key=key))(keys)
         np.testing.assert_allclose(density.draws(keys), one_by_one, atol=1e-6)
+        assert density.draws(keys[:0]).shape == (0, 1)

@@ -44,6 +44,7 @@ LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
+LEAST_SHAPED = 1000
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
@@ -103,9 +104,12 @@ class Auto(AbstractSpec):
             if on_candidate is not None:
                 on_candidate(name)
             try:
+                left = 60 * self.minutes - used
                 later = sum(m.again(len(everything.rows), held) for m in members)
+                # Time to make kernels anew is kept where that leaves enough for the candidate.
+                left = left - later if later < left / 2 else left
                 fitted = fit_watched(
-                    spec.within(SHARE.get(name, 1.0) * (60 * self.minutes - used - later)),
+                    spec.within(SHARE.get(name, 1.0) * left),
                     where,
                     kept.rows,
                     key=k,
@@ -137,7 +141,7 @@ class Auto(AbstractSpec):
 
     def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
         scales = ScaleMixtureKernel()
-        most = min(scales.max_rows, max(2, int(SHAPED_A_MINUTE * self.minutes)))
+        most = min(scales.max_rows, max(LEAST_SHAPED, int(SHAPED_A_MINUTE * self.minutes)))
         kernels: list[tuple[str, AbstractSpec]] = [
             ("kernel", scales),
             ("local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))),
@@ -230,7 +234,8 @@ def worthwhile(
 
     for number in np.argsort(work)[::-1]:
         fewer = use & (np.arange(len(use)) != number)
-        if fewer.any() and weighed(fewer)[1] > weighed(use)[1] - WORTH:
+        served = fewer.any() and np.isfinite(scores[:, fewer].max(1)).all()
+        if served and weighed(fewer)[1] > weighed(use)[1] - WORTH:
             use = fewer
     return weighed(use)
 
@@ -249,12 +254,17 @@ def renewed(
     for member in members:
         rows, weights = everything
         if 0 < member.again(len(rows), held) < seconds:
-            fitted = member.spec.fit(where, rows, key=key, weights=weights)
-            record.events.append(
-                f"{member.name}: made anew of all {len(rows)} rows, {fitted.record.seconds:.1f} s"
-            )
-            seconds -= fitted.record.seconds
-            member = member._replace(fitted=fitted)
+            began = time.monotonic()
+            try:
+                member = member._replace(
+                    fitted=member.spec.fit(where, rows, key=key, weights=weights)
+                )
+                event = f"made anew of all {len(rows)} rows"
+            except FAILURES as error:
+                event = f"not made anew of all rows. {error}"
+            taken = time.monotonic() - began
+            seconds -= taken
+            record.events.append(f"{member.name}: {event}, {taken:.1f} s")
         found.append(member)
     return found
 

@@ -66,6 +66,15 @@ def picked(
     return jax.vmap(lambda key: jax.random.categorical(key, logs))(first), rest
 
 
+def padded(values: np.ndarray) -> np.ndarray:
+    """The first one repeated at the end, up to the next power of two and at least 32.
+
+    So that few sizes are ever compiled.
+    """
+    size = max(32, 1 << (len(values) - 1).bit_length())
+    return np.concatenate([values, np.repeat(values[:1], size - len(values), axis=0)])
+
+
 def drawn_by(
     chosen: Int[Array, " n"] | np.ndarray,
     count: int,
@@ -77,7 +86,11 @@ def drawn_by(
     """
     chosen = np.asarray(chosen)
     places = [np.flatnonzero(chosen == number) for number in range(count)]
-    rows = [draw(number, which) for number, which in enumerate(places) if len(which)]
+    rows = [
+        draw(number, padded(which))[: len(which)]
+        for number, which in enumerate(places)
+        if len(which)
+    ]
     order = np.argsort(np.concatenate(places), kind="stable")
     return np.concatenate(rows)[order]
 

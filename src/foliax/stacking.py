@@ -65,6 +65,8 @@ class Stacked(AbstractDensity):
         return np.asarray(found.value), np.asarray(found.error)
 
     def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
+        if not len(keys):
+            return np.zeros((0, self.manifold.size), np.float32)
         chosen, rest = picked(self.log_weights, keys)
         members = self.members
         return drawn_by(chosen, len(members), lambda m, which: members[m].draws(rest[which]))

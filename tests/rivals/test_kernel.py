@@ -176,10 +176,20 @@ def test_weights_are_copies():
 def test_beyond_max_rows_the_others_weigh():
     spec = dataclasses.replace(COARSE, max_rows=100)
     fitted = spec.fit(Sphere(2), cluster(Sphere(2), 300), key=KEY)
-    assert any("200 of 300" in event for event in fitted.record.events)
+    assert any("60 of them weighed" in event for event in fitted.record.events)
     sizes = [len(part.rows) for part in fitted.density.parts if isinstance(part, ScaleKernels)]
     assert sizes == sorted(sizes), "broad kernels have fewer rows"
-    assert 1 <= sizes[0] < sizes[-1] <= 200
+    assert 1 <= sizes[0] < sizes[-1] <= 300
+
+
+def test_one_row_beyond_max_rows_changes_little():
+    rows, test = cluster(Sphere(2), 201), cluster(Sphere(2), 500, seed=3)
+    few, many = (
+        dataclasses.replace(COARSE, max_rows=most).fit(Sphere(2), rows, key=KEY).density
+        for most in (201, 200)
+    )
+    a, b = (metrics.log_densities(density, test, key=KEY)[0] for density in (few, many))
+    assert metrics.estimate(b - a).value > -0.1
 
 
 def test_shapes_help_along_a_line():

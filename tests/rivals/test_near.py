@@ -123,9 +123,19 @@ def test_rows_that_leave_are_left_out(always):
 
 def test_a_lone_row_far_away_has_a_density(always):
     rows = np.concatenate([cluster(Euclidean(1), 300), [[400.0]]]).astype(np.float32)
-    density = SHARP.fit(Euclidean(1), rows, key=KEY).density
-    value, _ = density.log_probs(rows[-1:], np.arange(1), KEY, 4096)
-    assert np.isfinite(value).all()
+    density = SHARP.fit(Euclidean(1), rows[:-1], key=KEY).density
+    value, _ = density.log_probs(rows, np.arange(301), KEY, 4096)
+    expected, _ = rows_log_prob(density, rows, np.arange(301), KEY, 4096)
+    assert expected[-1] < np.sort(expected)[1] - 50, "below both levels"
+    np.testing.assert_allclose(value, expected, atol=2e-5, rtol=2e-6)
+
+
+def test_a_row_that_is_not_a_number_is_not_hidden(always):
+    rows = cluster(Sphere(2), 100)
+    density = SHARP.fit(Sphere(2), rows, key=KEY).density
+    wrong = np.concatenate([rows, np.full((1, 3), np.nan, np.float32)])
+    with pytest.raises(FloatingPointError, match="row 100"):
+        metrics.log_densities(density, wrong, key=KEY)
 
 
 def test_blocks_hold_every_point_once_and_are_small():

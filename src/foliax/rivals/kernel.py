@@ -35,10 +35,11 @@ class ScaleMixtureKernel(AbstractSpec):
     copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
     rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
     product, angles of a torus) their ratios are found by the same likelihood on at most 600 rows.
-    Beyond `max_rows` so many rows weigh the kernels, and the others carry them: rows nearer to each
-    other than 0.7 bandwidths as one, and 5 `max_rows` at the most for each κ. The sharpest κ are
-    left out where all of them together gain no more than `chance` nats of log-likelihood: so much
-    comes of a few rows that happen to be near each other, and only spikes would come of it.
+    Beyond `max_rows` a fifth of the rows, and so many at the most, weigh kernels made of the rest;
+    then all carry kernels, those in one cube of 0.7 bandwidths as one, a random 5 `max_rows` at the
+    most for each κ. The sharpest κ are left out where all of them together gain no more than
+    `chance` nats of log-likelihood: so much comes of a few rows that happen to be near each other,
+    and only spikes would come of it.
     """
 
     smallest: float = 0.5
@@ -80,24 +81,30 @@ class ScaleMixtureKernel(AbstractSpec):
     def _of_many(
         self, space: Space, data: Data, relative: np.ndarray, key: PRNGKeyArray, began: float
     ) -> Fitted[KernelDensity]:
-        """Some rows weigh, the others carry kernels, fewer of them the broader the kernels are."""
-        order = np.asarray(jax.random.permutation(key, len(data.rows)))
-        held = data.take(order[: self.max_rows])
-        others = data.take(order[self.max_rows :])
+        """Weights by rows set aside, and kernels of all rows, fewer the broader the kernels are."""
+        data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
+        aside = min(self.max_rows, len(data.rows) // 5)
+        held, others = data.take(np.arange(aside)), data.take(np.arange(aside, len(data.rows)))
+        scores = components_of_parts(self._merged_parts(space, others, relative), held.rows)
+        parts = self._merged_parts(space, data, relative)
+        found = fitted(*mixed(space.manifold, parts, scores, held, self.chance), began)
+        found.record.events.append(
+            f"{len(data.rows)} distinct rows carry kernels, near ones together and no more than "
+            f"{5 * self.max_rows} for each bandwidth; {aside} of them weighed those of the others."
+        )
+        return found
+
+    def _merged_parts(
+        self, space: Space, data: Data, relative: np.ndarray
+    ) -> tuple[ScaleKernels, ...]:
         parts = []
         for start in range(0, len(self.kappas()), 2):
             kappas = self.kappas()[start : start + 2]
-            centres = merged(space, others, relative, 0.7 / np.sqrt(kappas[-1]))
+            centres = merged(space, data, relative, 0.7 / np.sqrt(kappas[-1]))
             if len(centres.rows) > 5 * self.max_rows:
-                centres = others.take(np.arange(5 * self.max_rows))
+                centres = data.take(np.arange(5 * self.max_rows))
             parts.append(ScaleKernels(space, *centres[:3], kappas, relative))
-        scores = components_of_parts(parts, held.rows)
-        found = fitted(*mixed(space.manifold, tuple(parts), scores, held, self.chance), began)
-        found.record.events.append(
-            f"{len(others.rows)} of {len(data.rows)} distinct rows carry kernels, near ones "
-            "together; the others weigh them."
-        )
-        return found
+        return tuple(parts)
 
     def kappas(self) -> np.ndarray:
         """The concentrations."""

@@ -14,7 +14,7 @@ from ..density import AbstractDensity, drawn_by, picked
 from ..manifolds import AbstractManifold
 from ..marginal import LogProb
 from .kernels import AbstractKernels, Space
-from .near import LARGE, components_near, padded
+from .near import LARGE, components_near
 
 Point = Float[Array, " size"]
 MANY = 200_000
@@ -49,6 +49,8 @@ class KernelDensity(AbstractDensity):
         some = np.random.default_rng(0).choice(len(rows), min(len(rows), PILOT), replace=False)
         pilot, _ = super().log_probs(rows[some], numbers[some], key, chunk)
         low = float(np.quantile(pilot - charts[some], 0.02))
+        if not np.isfinite(low):
+            return super().log_probs(rows, numbers, key, chunk)
         value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
         for level in (low, low - 20):
             for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
@@ -67,15 +69,16 @@ class KernelDensity(AbstractDensity):
         return np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
 
     def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
+        if not len(keys):
+            return np.zeros((0, self.manifold.size), np.float32)
         numbers, rest = picked(jnp.concatenate(self.log_weights), keys)
         ends = np.cumsum([len(w) for w in self.log_weights])
         part = np.searchsorted(ends, numbers, side="right")
         starts = np.concatenate([[0], ends])
 
         def some(p: int, which: np.ndarray) -> np.ndarray:
-            padding = padded(which)
-            own = jnp.asarray(numbers[padding] - starts[p], jnp.int32)
-            return np.asarray(_part_draws(self.parts[p], own, rest[padding]))[: len(which)]
+            own = jnp.asarray(numbers[which] - starts[p], jnp.int32)
+            return np.asarray(_part_draws(self.parts[p], own, rest[which]))
 
         return drawn_by(part, len(self.parts), some)
 

@@ -144,7 +144,7 @@ class AbstractKernels(eqx.Module):
     @property
     @abc.abstractmethod
     def log_peaks(self) -> Float[np.ndarray, " k"]:
-        """What no component exceeds anywhere."""
+        """What no component exceeds anywhere, but for the volume of charts."""
 
     @abc.abstractmethod
     def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> AbstractKernels:
@@ -247,7 +247,7 @@ class ScaleKernels(AbstractKernels):
 
     @property
     def log_peaks(self) -> Float[np.ndarray, " k"]:
-        return -np.asarray(self.log_masses, float)
+        return float(jax.nn.logsumexp(self.log_rows)) - np.asarray(self.log_masses, float)
 
     def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> ScaleKernels:
         return eqx.tree_at(

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..density import padded
 from .kernels import AbstractKernels
 
 LARGE = 100_000_000
@@ -52,12 +53,15 @@ def components_near(
     Rows are taken in blocks of neighbours, and of the kernels only those whose reach meets a block.
     """
     groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
-    depths = np.full(kernels.components, 30.0) if depths is None else np.maximum(depths, 1.0)
     if len(rows) * kernels.count * kernels.components < LARGE:
         return _all(kernels, rows, groups)
     places = kernels.places
     if not places.size:
         return _all(kernels, rows, groups)
+    if depths is None:
+        # What counts lies the deeper, the more dimensions there are.
+        depths = np.full(kernels.components, 30.0 + places.shape[1])
+    depths = np.maximum(depths, 1.0)
     found = np.full((len(rows), kernels.components), -np.inf)
     queries = kernels.placed(rows)
     blocks = list(blocks_of(queries, min(1024, max(256, len(rows) // 1024))))
@@ -104,7 +108,6 @@ def _all(kernels: AbstractKernels, rows: np.ndarray, groups: np.ndarray) -> np.n
 def _some(
     kernels: AbstractKernels, chosen: np.ndarray, rows: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
-    """Sizes are padded to powers of two, so that few are ever compiled."""
     m, count = len(rows), len(chosen)
     rows, groups, chosen = padded(rows), padded(groups), padded(chosen)
     if len(chosen) >= kernels.count:
@@ -117,12 +120,6 @@ def _some(
         jnp.asarray(groups, jnp.int32),
     )
     return np.asarray(values, float)[:m]
-
-
-def padded(values: np.ndarray) -> np.ndarray:
-    """The first one repeated at the end, up to the next power of two and at least 32."""
-    size = max(32, 1 << (len(values) - 1).bit_length())
-    return np.concatenate([values, np.repeat(values[:1], size - len(values), axis=0)])
 
 
 def blocks_of(points: Float[np.ndarray, "n e"], size: int) -> Iterator[Int[np.ndarray, " _"]]:

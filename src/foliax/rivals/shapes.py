@@ -155,8 +155,6 @@ class LocalKernels(AbstractKernels):
     def reach(self, depths: Float[np.ndarray, " h"]) -> Float[np.ndarray, " n"]:
         """Of chords, which are at most √2 times the tangent vectors (on rotations)."""
         narrow = np.linalg.svd(np.asarray(self.whiten, float), compute_uv=False)
-        if narrow.shape[1] == 0:
-            return np.full(len(narrow), np.inf)
         return (np.sqrt(4 * depths) * np.asarray(self.widths)).max() / narrow[:, -1]
 
     @property
