@@ -6,6 +6,7 @@ of 1.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -88,8 +89,15 @@ def log_rotation_mass(kappa: float, n: int) -> float:
     return _log_norms(kappa, n) - _log_norms(0.0, n)
 
 
+@functools.cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(512)
+
+
+@functools.lru_cache(4096)
 def _log_norms(kappa: float, n: int) -> float:
-    nodes, weights = np.polynomial.legendre.leggauss(512)
+    """Kept, since kernels of the same concentrations are made again and again."""
+    nodes, weights = _nodes()
     # Beyond 2κ(1 − cos θ) = 60 nothing is left.
     end = 2 * math.asin(min(1.0, math.sqrt(15 / kappa))) if kappa > 15 else math.pi
     theta = end * (nodes + 1) / 2
