@@ -15,8 +15,11 @@ from jaxtyping import Array, Bool, Float, Int
 from ..density import padded
 from .kernels import AbstractKernels
 
-LARGE = 100_000_000
-"""Rows times kernels times components from which leaving out pays for its bookkeeping."""
+LARGE = 5_000_000_000
+"""Rows times kernels times components, some seconds' work, from which leaving out pays.
+
+It compiles programs of many sizes, which takes as long.
+"""
 BAND = 3.0
 """Components are looked up together whose breadths differ by no more than this factor."""
 
