@@ -45,6 +45,7 @@ LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
 LEAST_SHAPED = 1000
+"""However short the time is."""
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
