@@ -130,10 +130,14 @@ def test_a_lone_row_far_away_has_a_density(always):
     np.testing.assert_allclose(value, expected, atol=2e-5, rtol=2e-6)
 
 
-def test_a_row_that_is_not_a_number_is_not_hidden(always):
-    rows = cluster(Sphere(2), 100)
-    density = SHARP.fit(Sphere(2), rows, key=KEY).density
-    wrong = np.concatenate([rows, np.full((1, 3), np.nan, np.float32)])
+@pytest.mark.parametrize("pilot", [2, 256])
+@pytest.mark.parametrize("manifold", [Sphere(2), PositiveReals()], ids=str)
+def test_a_row_that_is_not_a_number_is_not_hidden(manifold, pilot, always, monkeypatch):
+    """Whether or not it is among the rows that tell the level."""
+    monkeypatch.setattr(kernel_density, "PILOT", pilot)
+    rows = cluster(manifold, 100)
+    density = SHARP.fit(manifold, rows, key=KEY).density
+    wrong = np.concatenate([rows, np.full((1, manifold.size), np.nan, np.float32)])
     with pytest.raises(FloatingPointError, match="row 100"):
         metrics.log_densities(density, wrong, key=KEY)
 

@@ -55,7 +55,7 @@ class KernelDensity(AbstractDensity):
         for level in (low, low - 20):
             for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
                 value[some] = self._near(rows[some], level)
-            left = left[value[left] - charts[left] < level]
+            left = left[~(value[left] - charts[left] >= level)]
         if len(left):
             value[left], _ = super().log_probs(rows[left], numbers[left], key, chunk)
         return value, np.zeros_like(value)
