@@ -81,7 +81,7 @@ def test_frames_are_served_by_a_flow(tmp_path):
     assert np.abs(products - np.eye(2)).max() < 1e-4
 
 
-@pytest.mark.parametrize("symmetry", ["", ", symmetry=cubic"])
+@pytest.mark.parametrize("symmetry", ["", pytest.param(", symmetry=cubic", marks=pytest.mark.slow)])
 def test_every_convention_of_rotations_gives_the_same_density(symmetry, tmp_path):
     turns = Rotation.from_rotvec(RANDOM.normal(0, 0.3, (12, 3)))
     right = symmetry and f"{symmetry}, side=right"
