@@ -50,9 +50,7 @@ def test_no_row_has_more_parameters_than_the_papers(name):
     row = ROWS[name]
     target, key = row.target(0), jax.random.key(0)
     if isinstance(row.spec, DequantizedFlow):
-        density = row.spec.build(
-            row.where(target.manifold), trial.sampler(target)(key, 200), key=key
-        )
+        density = row.spec.build(row.where, trial.sampler(target)(key, 200), key=key)
     else:
         density = row.spec.build(target.manifold, key=key)
     assert count_parameters(density) <= row.limits[1]

@@ -20,7 +20,7 @@ from ..manifolds import (
     Polar,
     Quaternions,
     SignedQuaternions,
-    SpecialOrthogonal,
+    Sphere,
     Stiefel,
     Torus,
     Wrapping,
@@ -34,23 +34,18 @@ from .published import OURS, PAPER
 
 OWN = "foliax"
 """The method's name of our own rows."""
-PROCRUSTES_ROWS, SO3_ROWS = 15_800, 84_800
 Spec = DequantizedFlow | MobiusFlow | ManifoldODE
-Way = Callable[[AbstractManifold], AbstractDequantization]
-
-
-def natural(manifold: AbstractManifold) -> AbstractDequantization:
-    """The manifold's own dequantization."""
-    return manifold.dequantization()
+Where = AbstractManifold | AbstractDequantization
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """A row of a table: a density to learn, and a way.
 
-    `where`: the dequantization, by default the manifold's own. `rows`: size of a fixed training
-    set; 0: fresh draws at every step, or, for a manifold flow, none, since it learns by reverse KL
-    with the density in hand. `points`: samples that its metrics are estimated from.
+    `where`: a dequantization, or the manifold, whose own it is then. `rows`: size of a fixed
+    training set; 0: fresh draws at every step, or, for a manifold flow, none, since it learns by
+    reverse KL with the density in hand. `points`: samples that its metrics are estimated from.
+    `angles`: whether moments of raw angles are wanted too, as the paper's on T² are.
     """
 
     table: str
@@ -58,9 +53,10 @@ class Row:
     method: str
     target: Callable[[int], AbstractTarget]
     spec: Spec
-    where: Way = natural
+    where: Where
     rows: int = 0
     points: int = 10_000
+    angles: bool = False
 
     @property
     def name(self) -> str:
@@ -96,31 +92,6 @@ def flow(
     return DequantizedFlow(ambient, Safe(width), objective, Training(**training))
 
 
-def polar(manifold: AbstractManifold) -> AbstractDequantization:
-    """R⁹ = O(3) × Tri₊(3) by the polar decomposition, folded onto SO(3) where that is meant."""
-    return _folded(manifold, Polar(Stiefel(3, 3)))
-
-
-def qr(manifold: AbstractManifold) -> AbstractDequantization:
-    """R⁹ = O(3) × Tri₊(3) by the QR decomposition, folded onto SO(3) where that is meant."""
-    return _folded(manifold, QR(Stiefel(3, 3)))
-
-
-def quaternions(manifold: AbstractManifold) -> AbstractDequantization:
-    """SO(3) by quaternions, O(3) by quaternions and a sign."""
-    return Quaternions() if isinstance(manifold, SpecialOrthogonal) else SignedQuaternions()
-
-
-def _folded(manifold: AbstractManifold, base: Polar | QR) -> AbstractDequantization:
-    return Fold(base) if isinstance(manifold, SpecialOrthogonal) else base
-
-
-def modulus(manifold: AbstractManifold) -> AbstractDequantization:
-    """R² -> T² by the modulus, with all 25 shifts of two turns."""
-    assert isinstance(manifold, Torus)
-    return Wrapping(manifold, 2)
-
-
 # Our own: width of the field's two hidden layers, and of the dequantizer's.
 OWN_SIZES = {"S²": (68, 10), "S³": (130, 20), "T²": (60, 20), "O(3)": (64, 32)}
 
@@ -136,19 +107,19 @@ def own(size: str, **training) -> DequantizedFlow:
 def rows() -> tuple[Row, ...]:
     """Every row, in the paper's order, ours after the paper's."""
     return (
-        *_sphere("table1", "S²", targets.sphere_s2, (70, 2), (40, 10), MobiusFlow(12, 31)),
-        *_sphere("table2", "S³", targets.sphere_s3, (100, 3), (70, 70), MobiusFlow(32, 63)),
+        *_sphere("table1", 2, targets.sphere_s2, (70, 2), (40, 10), MobiusFlow(12, 31)),
+        *_sphere("table2", 3, targets.sphere_s3, (100, 3), (70, 70), MobiusFlow(32, 63)),
         *_torus("Correlated", targets.torus_correlated),
         *_torus("Unimodal", targets.torus_unimodal),
         *_torus("Multimodal", targets.torus_multimodal),
-        *_orthogonal("Procrustes", targets.procrustes, PROCRUSTES_ROWS),
-        *_orthogonal("SO(3)", always(targets.rotations_so3), SO3_ROWS),
+        *_orthogonal("Procrustes", targets.procrustes, 15_800, O3),
+        *_orthogonal("SO(3)", always(targets.rotations_so3), 84_800, SO3),
     )
 
 
 def _sphere(
     table: str,
-    density: str,
+    d: int,
     make: Callable[[], AbstractTarget],
     field: tuple[int, int],
     sizes: tuple[int, int],
@@ -157,6 +128,7 @@ def _sphere(
     """Table 1 or 2: `field`, width and depth of the ODEs' networks; `sizes`, widths of RealNVP's
     networks and of its dequantizer's."""
     coupling, radius = sizes
+    density = {2: "S²", 3: "S³"}[d]
     ode, nvp = DiscreteODE(*field, 6), RealNVP(3, coupling)
     by_ode = {"steps": 4_000, "batch": 100, "rate": 3e-3, "warmup": 200}
     by_nvp = {"steps": 10_000, "batch": 100, "rate": 3e-3, "warmup": 200}
@@ -169,47 +141,58 @@ def _sphere(
         "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, block=500)),
         OWN: own(density, steps=5_000, batch=400),
     }
-    return [Row(table, density, method, always(make), spec) for method, spec in specs.items()]
+    return [
+        Row(table, density, method, always(make), spec, Sphere(d)) for method, spec in specs.items()
+    ]
 
 
 def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
     """A third of table 3."""
     by = {"steps": 10_000, "batch": 100, "rate": 3e-3, "warmup": 200}
-    nvp = RealNVP(3, 35)
-    ways: dict[str, tuple[Spec, Way]] = {
-        "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), **by), natural),
-        "Deq. RealNVP (I.S.)": (
-            flow(nvp, 35, ImportanceWeighted(5), **by),
-            natural,
+    nvp, torus = RealNVP(3, 35), Torus(2)
+    # By the modulus: all 25 shifts of up to two turns.
+    ways: dict[str, tuple[Spec, Where]] = {
+        "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), **by), torus),
+        "Deq. RealNVP (I.S.)": (flow(nvp, 35, ImportanceWeighted(5), **by), torus),
+        "Modulus": (
+            flow(RealNVP(3, 40), 1, ImportanceWeighted(1), **by),
+            Wrapping(torus, 2),
         ),
-        "Modulus": (flow(RealNVP(3, 40), 1, ImportanceWeighted(1), **by), modulus),
-        "Möbius": (
-            MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)),
-            natural,
-        ),
-        OWN: (own("T²", steps=5_000, batch=200), natural),
+        "Möbius": (MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)), torus),
+        OWN: (own("T²", steps=5_000, batch=200), torus),
     }
     return [
-        Row("table3", density, method, always(make), spec, where, points=4_000)
+        Row("table3", density, method, always(make), spec, where, points=4_000, angles=True)
         for method, (spec, where) in ways.items()
     ]
 
 
-def _orthogonal(density: str, target: Callable[[int], AbstractTarget], size: int) -> list[Row]:
+# By the polar decomposition of R⁹ = O(3) × Tri₊(3), by QR, and by quaternions.
+O3 = Polar(Stiefel(3, 3)), QR(Stiefel(3, 3)), SignedQuaternions()
+SO3 = Fold(Polar(Stiefel(3, 3))), Fold(QR(Stiefel(3, 3))), Quaternions()
+
+
+def _orthogonal(
+    density: str,
+    target: Callable[[int], AbstractTarget],
+    size: int,
+    where: tuple[AbstractDequantization, AbstractDequantization, AbstractDequantization],
+) -> list[Row]:
     """Half of table 4: fixed training sets."""
+    polar, qr, quaternions = where
     by = {"steps": 8_000, "batch": 100, "rate": 3e-3, "warmup": 200}
     nvp = RealNVP(6, 64, split=5, activation="silu")
     # The paper's own bound for SO(n); on O(n) it is the ELBO.
-    elbo, weighted = ELBO(over_branches=True), ImportanceWeighted(4)
-    ways: dict[str, tuple[AbstractObjective, Way]] = {
+    elbo = flow(nvp, 32, ELBO(over_branches=True), **by)
+    weighted = flow(nvp, 32, ImportanceWeighted(4), **by)
+    ways = {
         "ELBO - Polar": (elbo, polar),
         "I.S. - Polar": (weighted, polar),
         "ELBO - QR": (elbo, qr),
         "I.S. - QR": (weighted, qr),
+        OWN: (own("O(3)", steps=8_000, batch=200), quaternions),
     }
-    paper = [
-        Row("table4", density, method, target, flow(nvp, 32, objective, **by), where, size, 4_000)
-        for method, (objective, where) in ways.items()
+    return [
+        Row("table4", density, method, target, spec, where, size, 4_000)
+        for method, (spec, where) in ways.items()
     ]
-    ours = own("O(3)", steps=8_000, batch=200)
-    return [*paper, Row("table4", density, OWN, target, ours, quaternions, size, 4_000)]

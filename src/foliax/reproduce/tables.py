@@ -52,7 +52,7 @@ class Line(NamedTuple):
     @property
     def raw(self) -> str:
         """The paper's moments on T² are those of raw angles: so must be what stands beside them."""
-        return f", {trial.ANGLES}" if self.row.table == "table3" and self.row.method != OWN else ""
+        return f", {trial.ANGLES}" if self.row.angles and self.row.method != OWN else ""
 
     @property
     def parameters(self) -> int:

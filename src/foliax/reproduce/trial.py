@@ -18,7 +18,6 @@ import numpy as np
 from .. import files, metrics
 from ..density import AbstractDensity, DequantizedDensity
 from ..fit import DequantizedFlow
-from ..manifolds import Torus
 from ..marginal import RQMC, Quadrature
 from ..specs import Fitted
 from ..targets import AbstractTarget
@@ -60,7 +59,7 @@ def run(row: Row, number: int) -> dict[str, Any]:
         "KL(q‖p), self-normalised": found.self_normalised_qp,
         "KL(p‖q), self-normalised": found.self_normalised_pq,
     }
-    if isinstance(target.manifold, Torus):
+    if row.angles:
         # In [0, 2π), as the paper's.
         raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
         measured |= {f"mean, {ANGLES}": raw.mean, f"covariance, {ANGLES}": raw.covariance}
@@ -80,11 +79,10 @@ def fit(row: Row, target: AbstractTarget, rows_key, fit_key) -> tuple[Fitted, in
     """The trained density, and how many draws of the target it has seen."""
     if not isinstance(row.spec, DequantizedFlow):
         return row.spec.fit_target(target.manifold, target, key=fit_key), 0
-    where = row.where(target.manifold)
     if row.rows:
         data = metrics.samples(target, row.rows, key=rows_key)
-        return row.spec.fit(where, data, key=fit_key), row.rows
-    fitted = row.spec.fit(where, sampler(target), key=fit_key)
+        return row.spec.fit(row.where, data, key=fit_key), row.rows
+    fitted = row.spec.fit(row.where, sampler(target), key=fit_key)
     return fitted, row.spec.training.steps * row.spec.training.batch
 
 
@@ -115,6 +113,7 @@ def settings(row: Row, number: int) -> dict[str, Any]:
         "method": row.method,
         "trial": number,
         "spec": repr(row.spec),
+        "dequantization": repr(row.where),
         "steps": row.spec.training.steps,
         "rows": row.rows,
         "points": row.points,
