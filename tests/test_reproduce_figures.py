@@ -1,5 +1,7 @@
 """The paper's figures: files, what they show, and densities trained once."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import matplotlib.image
@@ -9,23 +11,32 @@ import pytest
 
 from foliax import metrics, store, targets
 from foliax.ambient import RealNVP
+from foliax.dequantizers import Safe
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import Sphere
 from foliax.manifolds.conversions import vectors_from_latlon, vectors_from_rotations
-from foliax.reproduce import figures, pictures
+from foliax.reproduce import figures, pictures, recipes
 from foliax.specs import Fitted
+from foliax.training import Training
 
 from . import small
 
-TINY = (RealNVP(2, 8, activation="silu"), 4, 1, 10)
+
+def tiny_row(name, quick=True, steps=5):
+    """A row that trains for a few steps."""
+    row = recipes.named(name, quick)
+    training = Training(steps=steps, batch=8, block=5)
+    spec = dataclasses.replace(
+        row.spec, ambient=RealNVP(2, 8, activation="silu"), dequantizer=Safe(4), training=training
+    )
+    return dataclasses.replace(row, spec=spec)
 
 
 @pytest.fixture(scope="module")
 def tiny():
     """Trainings of a few steps, and maps of few cells."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "SPECS", dict.fromkeys(figures.SPECS, TINY))
-        patch.setattr(figures, "QUICK_STEPS", 5)
+        patch.setattr(figures, "named", tiny_row)
         patch.setattr(figures, "QUICK_CELLS", 300)
         patch.setattr(pictures, "HEIGHTS", (-0.4, 0.4))
         yield
@@ -36,8 +47,8 @@ def drawn(tiny, tmp_path_factory):
     """(folder, files, what was shown) of all figures; only S² is learned, others are exact."""
     folder, shown, learned = tmp_path_factory.mktemp("figures") / "new", [], figures.learned
 
-    def some(name, folder, quick):
-        return learned(name, folder, quick) if name == "s2" else figures.TARGETS[name]()
+    def some(row, folder):
+        return learned(row, folder) if row.name == figures.S2 else row.target(0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "learned", some)
@@ -73,7 +84,7 @@ def test_no_figure_is_blank(drawn):
 @pytest.fixture
 def trained(monkeypatch, drawn):
     """The names of the densities that are trained from now on, by a stand-in for training."""
-    names, saved = [], store.load(drawn[0] / "models" / "s2.foliax")
+    names, saved = [], store.load(drawn[0] / "models" / f"{figures.S2}.foliax")
 
     def fit(spec, where, rows, *, key):
         names.append(where)
@@ -94,32 +105,26 @@ def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["missing", "cut", "steps", "seed", "target"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "steps", "trial"])
 def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tmp_path, damage):
-    path = tmp_path / "models" / "s2.foliax"
+    path = tmp_path / "models" / f"{figures.S2}.foliax"
     path.parent.mkdir()
-    data = (drawn[0] / "models" / "s2.foliax").read_bytes()
+    data = (drawn[0] / "models" / path.name).read_bytes()
+    row = tiny_row(figures.S2, steps=6 if damage == "steps" else 5)
     if damage != "missing":
         path.write_bytes(data[:-100] if damage == "cut" else data)
-    if damage == "steps":
-        monkeypatch.setattr(figures, "QUICK_STEPS", 6)
-    if damage == "seed":
-        monkeypatch.setattr(figures, "SEED", 1)
-    if damage == "target":
-        other = targets.SphereModes(Sphere(2), ((0.0, 0.0, 1.0),), 3.0)
-        monkeypatch.setitem(figures.TARGETS, "s2", lambda: other)
-    figures.learned("s2", tmp_path, True)
+    if damage == "trial":
+        monkeypatch.setattr(figures, "TRIAL", 1)
+    figures.learned(row, tmp_path)
     assert trained == [Sphere(2)]
-    figures.learned("s2", tmp_path, True)
+    figures.learned(row, tmp_path)
     assert trained == [Sphere(2)]
 
 
-def test_full_trainings_are_the_stated_ones():
-    for name, (ambient, *_, steps) in figures.SPECS.items():
-        target, spec = figures.recipe(name, False)
-        assert (spec.ambient, spec.training.steps) == (ambient, steps)
-        assert target.manifold == figures.TARGETS[name]().manifold
-        assert figures.recipe(name, True)[1].training.steps == figures.QUICK_STEPS
+def test_figures_show_our_own_rows():
+    names = {name for picture in figures.PICTURES.values() for name in picture.rows}
+    own = {row.name for row in recipes.rows() if row.method == recipes.OWN}
+    assert names == own - {"table4-procrustes-foliax"}
 
 
 @pytest.mark.slow

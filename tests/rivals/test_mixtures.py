@@ -220,6 +220,8 @@ def test_refuses_bad_input():
         attempt(rows, weights=np.zeros(10))
     with pytest.raises(ValueError, match="at least 1"):
         DirectionalMixture(0)
+    with pytest.raises(ValueError, match="max_rows"):
+        DirectionalMixture(components=40, max_rows=39)
     with pytest.raises(ValueError, match="sharpest"):
         DirectionalMixture(sharpest=1.0)
     with pytest.raises((ValueError, TypeError), match="choose"):

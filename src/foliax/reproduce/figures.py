@@ -1,4 +1,4 @@
-"""`draw`: the paper's figures, each learned density trained once and kept as a model file."""
+"""`draw`: the paper's figures of our own rows, each trained once and kept as a model file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,9 @@ import numpy as np
 import paramax
 from matplotlib.figure import Figure
 
-from .. import store, targets
-from ..ambient import RealNVP, SplineCoupling
+from .. import store
 from ..density import DequantizedDensity
-from ..dequantizers import Safe
-from ..fit import DequantizedFlow
 from ..manifolds.conversions import vectors_from_latlon
-from ..objectives import ImportanceWeighted
 from ..plots import save
 from ..plots.scene import grid_side
 from ..plots.style import (
@@ -33,67 +29,36 @@ from ..plots.style import (
     tidy,
     values_for,
 )
-from ..targets import AbstractTarget
-from ..training import Training
-from . import pictures
+from . import pictures, trial
 from .pictures import Pair, log_density, sheet
-from .trial import sampler
+from .recipes import Row, named
 
-SEED = 0
-QUICK_STEPS = 200
 CELLS, QUICK_CELLS = 12_800, 1_800
 """Log densities of a sphere's map; other maps have a part of that."""
 SUFFIXES = (".png", ".pdf")
-TARGETS: dict[str, Callable[[], AbstractTarget]] = {
-    "s2": targets.sphere_s2,
-    "s3": targets.sphere_s3,
-    "correlated": targets.torus_correlated,
-    "unimodal": targets.torus_unimodal,
-    "multimodal": targets.torus_multimodal,
-    "so3": targets.rotations_so3,
-}
-TORUS = (RealNVP(3, 35, activation="silu"), 35, 5, 3_000)
-# The ambient density, the width of q(z | y)'s network, the objective's samples, and the steps.
-SPECS = {
-    "s2": (SplineCoupling(4, 24, 2, 8, 4.0, activation="silu"), 10, 2, 3_000),
-    "s3": (SplineCoupling(4, 32, 2, 8, 4.0, activation="silu"), 10, 2, 2_000),
-    "correlated": TORUS,
-    "unimodal": TORUS,
-    "multimodal": TORUS,
-    "so3": (SplineCoupling(4, 32, 2, 8, 4.0, activation="silu"), 10, 2, 3_000),
-}
+TRIAL = 0
+"""Whose density is shown."""
 
 
-def recipe(name: str, quick: bool) -> tuple[AbstractTarget, DequantizedFlow]:
-    """A density to learn, and how."""
-    ambient, width, samples, steps = SPECS[name]
-    training = Training(steps, 200, 3e-3, warmup=200)
-    if quick:
-        training = Training(QUICK_STEPS, 200, 3e-3, warmup=20, block=QUICK_STEPS)
-    spec = DequantizedFlow(ambient, Safe(width), ImportanceWeighted(samples), training)
-    return TARGETS[name](), spec
-
-
-def learned(name: str, folder: Path, quick: bool) -> DequantizedDensity:
-    """The density that fresh draws of a target were learned by: stored, or else trained now."""
-    target, spec = recipe(name, quick)
-    about = {"target": repr(target), "seed": SEED}
-    path = folder / "models" / f"{name}.foliax"
-    if (found := _stored(path, spec, about)) is not None:
+def learned(row: Row, folder: Path) -> DequantizedDensity:
+    """The density that a row's first trial trains: stored, or else trained now."""
+    about = trial.settings(row, TRIAL)
+    path = folder / "models" / f"{row.name}.foliax"
+    if (found := _stored(path, about)) is not None:
         return found
-    fitted = spec.fit(target.manifold, sampler(target), key=jax.random.key(SEED))
+    fitted, _ = trial.fit(row, TRIAL)
     path.parent.mkdir(parents=True, exist_ok=True)
-    store.save(path, fitted.density, spec=spec, record=fitted.record, extra=about)
+    store.save(path, fitted.density, spec=row.spec, record=fitted.record, extra=about)
     return fitted.density
 
 
-def _stored(path: Path, spec: DequantizedFlow, about: dict) -> DequantizedDensity | None:
+def _stored(path: Path, about: dict) -> DequantizedDensity | None:
     """A model file's density, where it can be read and was trained in the same way."""
     try:
         saved = store.load(path)
     except (OSError, store.ModelFileError):
         return None
-    same = saved.spec == spec and saved.extra == about
+    same = saved.extra == about
     return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
 
 
@@ -164,19 +129,21 @@ def most_radius(density: DequantizedDensity, points: np.ndarray) -> float:
 
 
 class Picture(NamedTuple):
-    """A figure: its name for people, the densities it shows, and how it is drawn."""
+    """A figure: its name for people, the rows whose densities it shows, and how it is drawn."""
 
     words: str
-    densities: tuple[str, ...]
+    rows: tuple[str, ...]
     drawn: Callable[[tuple[Pair, ...], int], Figure]
 
 
+S2 = "table1-s2-foliax"
+TORI = "table3-correlated-foliax", "table3-unimodal-foliax", "table3-multimodal-foliax"
 PICTURES = {
-    "sphere": Picture("S²", ("s2",), pictures.sphere),
-    "hypersphere": Picture("S³", ("s3",), pictures.hypersphere),
-    "torus": Picture("T²", ("correlated", "unimodal", "multimodal"), pictures.torus),
-    "rotations": Picture("SO(3)", ("so3",), pictures.rotations),
-    "dequantization": Picture("dequantization", ("s2",), dequantization),
+    "sphere": Picture("S²", (S2,), pictures.sphere),
+    "hypersphere": Picture("S³", ("table2-s3-foliax",), pictures.hypersphere),
+    "torus": Picture("T²", TORI, pictures.torus),
+    "rotations": Picture("SO(3)", ("table4-so-3-foliax",), pictures.rotations),
+    "dequantization": Picture("dequantization", (S2,), dequantization),
 }
 
 
@@ -189,10 +156,8 @@ def draw(folder: Path, *, quick: bool, show: Callable[[str], None]) -> list[Path
     made = []
     for name, picture in PICTURES.items():
         show(picture.words)
-        pairs = tuple(
-            Pair(recipe(density, quick)[0], learned(density, folder, quick))
-            for density in picture.densities
-        )
+        rows = [named(row, quick) for row in picture.rows]
+        pairs = tuple(Pair(row.target(TRIAL), learned(row, folder)) for row in rows)
         figure = picture.drawn(pairs, QUICK_CELLS if quick else CELLS)
         made += [save(figure, folder / f"{name}{suffix}", dpi=200) for suffix in SUFFIXES]
     return made

@@ -117,6 +117,12 @@ def rows() -> tuple[Row, ...]:
     )
 
 
+def named(name: str, quick: bool = False) -> Row:
+    """The row of this name, or the quick one."""
+    row = next(row for row in rows() if row.name == name)
+    return row.quick() if quick else row
+
+
 def _sphere(
     table: str,
     d: int,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 
 from . import trial
-from .recipes import Row, rows
+from .recipes import Row, named
 
 # Each trial keeps to one core.
 ONE_CORE = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
@@ -27,8 +27,7 @@ class Job(NamedTuple):
 
     @property
     def row(self) -> Row:
-        row = next(row for row in rows() if row.name == self.name)
-        return row.quick() if self.quick else row
+        return named(self.name, self.quick)
 
 
 def missing(folder: Path, names: Sequence[str], trials: int, quick: bool) -> list[Job]:

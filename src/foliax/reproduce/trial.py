@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from .. import files, metrics
 from ..density import AbstractDensity, DequantizedDensity
@@ -32,9 +33,8 @@ VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 def run(row: Row, number: int) -> dict[str, Any]:
     """Trial `number` of a row, whose seed it is: what goes into its file."""
     target = row.target(number)
-    key = jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
-    rows_key, fit_key, compare_key, q_key, p_key = jax.random.split(key, 5)
-    fitted, draws = fit(row, target, rows_key, fit_key)
+    compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
+    fitted, draws = fit(row, number)
     if fitted.record.stopped == "interrupted":
         # The trainer would make do with what it has; a trial is whole or none.
         raise KeyboardInterrupt
@@ -75,8 +75,15 @@ def run(row: Row, number: int) -> dict[str, Any]:
     }
 
 
-def fit(row: Row, target: AbstractTarget, rows_key, fit_key) -> tuple[Fitted, int]:
-    """The trained density, and how many draws of the target it has seen."""
+def key_of(row: Row, number: int) -> PRNGKeyArray:
+    """Another for every row and trial."""
+    return jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
+
+
+def fit(row: Row, number: int) -> tuple[Fitted, int]:
+    """The density that a trial trains, and how many draws of the target it has seen."""
+    target = row.target(number)
+    rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
     if not isinstance(row.spec, DequantizedFlow):
         return row.spec.fit_target(target.manifold, target, key=fit_key), 0
     if row.rows:

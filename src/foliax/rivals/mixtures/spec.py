@@ -55,6 +55,11 @@ class DirectionalMixture(AbstractSpec):
                 "DirectionalMixture needs components, max_components, restarts and steps of at "
                 f"least 1, got {self}."
             )
+        if self.max_rows < max(2, least):
+            raise ValueError(
+                "DirectionalMixture needs max_rows of at least 2, and as many as components, "
+                f"got {self.max_rows}."
+            )
         if self.choose not in ("bic", "held-out"):
             raise ValueError(f"choose must be 'bic' or 'held-out', got {self.choose!r}.")
         if not (0 < self.held_out < 1 and 10 <= self.sharpest <= 1e8 and self.tolerance >= 0):
