@@ -36,10 +36,10 @@ FLOW = DequantizedFlow(
     Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
 )
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
-LATEST = {"kernel": 0.8, "local kernel": 0.4, "mixture": 0.8, "flow": 0.5}
-"""The share of the time after which a candidate is not begun: the dear ones not too late."""
 SHARE = {"mixture": 0.4, "flow": 0.7}
-"""Of the time that is left, what a candidate may use: a flow is slow to score, too."""
+"""Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
+LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.6, "mixture": 0.05, "flow": 0.4}
+"""Of all the time, what a candidate must have: a flow that is soon cut short is of no use."""
 LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
@@ -99,18 +99,17 @@ class Auto(AbstractSpec):
         members: list[Member] = []
         record = Record(0)
         for (name, spec), k in zip(self._candidates(len(kept.rows)), keys, strict=False):
-            used = time.monotonic() - began
-            if members and not self._wanted(name, len(kept.rows), held, used, record):
+            left = began + 60 * self.minutes - time.monotonic()
+            later = sum(m.again(len(everything.rows), held) for m in members)
+            # Time to make kernels anew is kept where that leaves enough for the candidate.
+            seconds = SHARE.get(name, 1.0) * (left - later if later < left / 2 else left)
+            if members and not self._wanted(name, len(kept.rows), held, seconds, record):
                 continue
             if on_candidate is not None:
                 on_candidate(name)
             try:
-                left = 60 * self.minutes - used
-                later = sum(m.again(len(everything.rows), held) for m in members)
-                # Time to make kernels anew is kept where that leaves enough for the candidate.
-                left = left - later if later < left / 2 else left
                 fitted = fit_watched(
-                    spec.within(SHARE.get(name, 1.0) * left),
+                    spec.within(seconds),
                     where,
                     kept.rows,
                     key=k,
@@ -151,12 +150,15 @@ class Auto(AbstractSpec):
         yield "mixture", MIXTURE
         yield "flow", self.flow
 
-    def _wanted(self, name: str, n: int, held: Held, used: float, record: Record) -> bool:
+    def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
         """Whether a candidate is worth its time, once there is one that works."""
         if held.rows is None or (name == "flow" and n < LEAST_FOR_A_FLOW):
             return False
-        if used > LATEST[name] * 60 * self.minutes:
-            record.events.append(f"{name}: not tried, {used:.0f} s were used up.")
+        if seconds < LEAST_SHARE[name] * 60 * self.minutes:
+            record.events.append(
+                f"{name}: not tried, {max(seconds, 0.0):.0f} s of {60 * self.minutes:.0f} s were "
+                "left for it."
+            )
             return False
         return True
 
