@@ -139,10 +139,11 @@ def test_nothing_is_made_anew_when_time_is_up(monkeypatch):
 
 def test_later_candidates_are_not_tried_when_time_is_up():
     record = Record(0)
-    assert not Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 50.0, record)
-    assert "not tried" in record.events[0]
-    assert Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 40.0, record)
-    assert not Auto(1.0)._wanted("local kernel", 5000, Held(ANGLES, None), 40.0, record)
+    assert not Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 2.0, record)
+    assert record.events == ["mixture: not tried, 2 s of 60 s were left for it."]
+    assert Auto(1.0)._wanted("mixture", 5000, Held(ANGLES, None), 20.0, record)
+    assert not Auto(1.0)._wanted("flow", 5000, Held(ANGLES, None), 20.0, record)
+    assert Auto(1.0)._wanted("flow", 5000, Held(ANGLES, None), 30.0, record)
 
 
 def test_the_cheap_kernel_comes_first_where_rows_can_be_held_out():
