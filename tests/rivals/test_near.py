@@ -20,6 +20,7 @@ from foliax.rivals import LocalKernel, ScaleMixtureKernel, kernel_density, near
 from foliax.rivals.kernel import Data, merged
 from foliax.rivals.kernels import ScaleKernels, Space
 from foliax.rivals.near import (
+    Places,
     bands,
     blocks_of,
     components_near,
@@ -51,6 +52,7 @@ MANIFOLDS = {
 def always(monkeypatch):
     """Leaving out even where it does not pay."""
     monkeypatch.setattr(near, "LARGE", 0)
+    monkeypatch.setattr(near, "FEW", 0)
     monkeypatch.setattr(kernel_density, "LARGE", 0)
 
 
@@ -149,6 +151,19 @@ def test_blocks_hold_every_point_once_and_are_small():
     assert max(map(len, found)) <= 100
     spread = [np.ptp(points[block], axis=0).max() for block in found]
     assert np.mean(spread) < 0.5 * np.ptp(points, axis=0).max()
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_places_within_reach_are_those_near_the_box(size):
+    rng = np.random.default_rng(0)
+    points, box = rng.normal(size=(500, 3)), rng.uniform(0.2, 0.6, (20, 3))
+    reach = rng.uniform(0.0, 1.0, 500)
+    found = Places.of(points, size).within_reach(reach, box)
+    gaps = points - np.clip(points, box.min(0), box.max(0))
+    expected = np.flatnonzero(np.linalg.norm(gaps, axis=1) <= reach)
+    assert sorted(found) == expected.tolist()
+    assert 0 < len(expected) < 400
+    assert not len(Places.of(points, size).within_reach(reach, box + 50))
 
 
 def test_sizes_are_powers_of_two():

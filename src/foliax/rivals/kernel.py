@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
+from scipy.spatial import KDTree
 
 from ..manifolds import AbstractManifold
 from ..manifolds.base import as_points
@@ -23,6 +25,12 @@ from .near import components_of_parts
 from .weights import mixture_weights
 
 SUBSAMPLE = 600
+SAMPLE = 20_000
+"""Rows that tell how many are near each other."""
+SIDE = 0.7
+"""Of the cubes whose rows carry one kernel, in bandwidths."""
+DEPTH = 20.0
+"""Nats below its peak from which a kernel hardly counts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +44,11 @@ class ScaleMixtureKernel(AbstractSpec):
     rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
     product, angles of a torus) their ratios are found by the same likelihood on at most 600 rows.
     Beyond `max_rows` a fifth of the rows, and so many at the most, weigh kernels made of the rest;
-    then all carry kernels, those in one cube of 0.7 bandwidths as one, a random 5 `max_rows` at the
-    most for each κ. The sharpest κ are left out where all of them together gain no more than
-    `chance` nats of log-likelihood: so much comes of a few rows that happen to be near each other,
-    and only spikes would come of it.
+    then all carry kernels, those in one cube of 0.7 bandwidths as one; where this leaves more than
+    5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so many random rows as do not. The
+    sharpest κ are left out where all of them together gain no more than `chance` nats of
+    log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
+    would come of it; and beyond `max_rows` those of the smallest weights likewise.
     """
 
     smallest: float = 0.5
@@ -85,26 +94,39 @@ class ScaleMixtureKernel(AbstractSpec):
         data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
         aside = min(self.max_rows, len(data.rows) // 5)
         held, others = data.take(np.arange(aside)), data.take(np.arange(aside, len(data.rows)))
-        scores = components_of_parts(self._merged_parts(space, others, relative), held.rows)
-        parts = self._merged_parts(space, data, relative)
-        found = fitted(*mixed(space.manifold, parts, scores, held, self.chance), began)
+        pairs = [self.kappas()[k : k + 2] for k in range(0, len(self.kappas()), 2)]
+        parts = [self._merged(space, others, relative, pair) for pair in pairs]
+        scores = components_of_parts(parts, held.rows)
+        parts, scores = with_background(space.manifold, parts, scores)
+        shares, best = weighed(parts, scores, held, self.chance)
+        shares, best = fewest(shares, scores, held, self.chance)
+        # Of all rows now, but only what has any weight.
+        whole = [
+            self._merged(space, data, relative, pair) if own.any() else part
+            for pair, part, own in zip(pairs, parts, by_part(parts, shares), strict=False)
+        ]
+        parts = [*whole, *parts[len(pairs) :]]
+        found = fitted(KernelDensity(space.manifold, *pruned(parts, shares)), best, began)
+        carried = max((part.count for part in found.density.parts), default=0)
         found.record.events.append(
-            f"{len(data.rows)} distinct rows carry kernels, near ones together and no more than "
-            f"{5 * self.max_rows} for each bandwidth; {aside} of them weighed those of the others."
+            f"{len(data.rows)} distinct rows carry kernels, near ones together, {carried} at the "
+            f"most for a bandwidth; {aside} of them weighed those of the others."
         )
         return found
 
-    def _merged_parts(
-        self, space: Space, data: Data, relative: np.ndarray
-    ) -> tuple[ScaleKernels, ...]:
-        parts = []
-        for start in range(0, len(self.kappas()), 2):
-            kappas = self.kappas()[start : start + 2]
-            centres = merged(space, data, relative, 0.7 / np.sqrt(kappas[-1]))
-            if len(centres.rows) > 5 * self.max_rows:
-                centres = data.take(np.arange(5 * self.max_rows))
-            parts.append(ScaleKernels(space, *centres[:3], kappas, relative))
-        return tuple(parts)
+    def _merged(
+        self, space: Space, data: Data, relative: np.ndarray, kappas: np.ndarray
+    ) -> ScaleKernels:
+        """Kernels of all rows, of those in a cube as one; of fewer rows where it were too many."""
+        centres = merged(space, data, relative, SIDE / np.sqrt(kappas[-1]))
+        most = 5 * self.max_rows
+        if len(centres.rows) > most:
+            reach = np.sqrt(2 * DEPTH / kappas[0])
+            crowding = share_within(space, centres, relative, reach)
+            most = max(most, int(self.max_rows / 4 / max(crowding, 1e-9)))
+        if len(centres.rows) > most:
+            centres = data.take(np.arange(most))
+        return ScaleKernels(space, *centres[:3], kappas, relative)
 
     def kappas(self) -> np.ndarray:
         """The concentrations."""
@@ -158,6 +180,20 @@ def merged(space: Space, data: Data, relative: np.ndarray, side: float) -> Data:
     mixed_up = ((cubes * factors) ^ (cubes * factors >> np.uint64(29))).sum(1, dtype=np.uint64)
     _, first, which = np.unique(mixed_up, return_index=True, return_inverse=True)
     return data.take(first)._replace(weights=np.bincount(which, data.weights))
+
+
+def share_within(space: Space, data: Data, relative: np.ndarray, reach: float) -> float:
+    """The share of the rows that is near a row, on the average; by some of them."""
+    some = np.random.default_rng(0).permutation(len(data.rows))[:SAMPLE]
+    places = space.placed(data.rows[some], relative).astype(float)
+    if not places.size:
+        return 1.0
+    # A row that stands for many is asked as often as they would be.
+    asked = np.random.default_rng(1).choice(
+        len(some), 300, p=data.weights[some] / data.weights[some].sum()
+    )
+    near = KDTree(places).query_ball_point(places[asked], reach, return_length=True)
+    return float(np.mean(near)) / len(some)
 
 
 def leave_one_out(kernels: ScaleKernels, data: Data) -> Float[np.ndarray, "n k"]:
@@ -225,7 +261,7 @@ def find_relative(
 
 def mixed(
     manifold: AbstractManifold,
-    parts: tuple[AbstractKernels, ...],
+    parts: Sequence[AbstractKernels],
     scores: Float[np.ndarray, "n k"],
     rows: Data,
     chance: float,
@@ -235,15 +271,41 @@ def mixed(
     The uniform density is among the components where there is one. Sharp components are left out
     where all of them together gain no more than `chance` nats.
     """
-    finite = np.isfinite(manifold.log_total_volume())
-    if finite:
-        uniform = np.full((len(scores), 1), -manifold.log_total_volume())
-        scores, parts = np.concatenate([scores, uniform], axis=1), (*parts, Background(manifold))
+    parts, scores = with_background(manifold, parts, scores)
+    shares, best = weighed(parts, scores, rows, chance)
+    return KernelDensity(manifold, *pruned(parts, shares)), best
+
+
+def with_background(
+    manifold: AbstractManifold, parts: Sequence[AbstractKernels], scores: Float[np.ndarray, "n k"]
+) -> tuple[list[AbstractKernels], Float[np.ndarray, "n l"]]:
+    """The uniform density beside the parts, where there is one, and its scores beside theirs."""
+    if not np.isfinite(manifold.log_total_volume()):
+        return list(parts), scores
+    uniform = np.full((len(scores), 1), -manifold.log_total_volume())
+    return [*parts, Background(manifold)], np.concatenate([scores, uniform], axis=1)
+
+
+def weighed(
+    parts: Sequence[AbstractKernels], scores: Float[np.ndarray, "n k"], rows: Data, chance: float
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """The components' shares, the sharpest's none where they gain too little; the mean score."""
     order = np.argsort(-np.concatenate([part.breadths for part in parts]), kind="stable")
     broad = order[: supported(scores[:, order], rows, chance)]
     shares = np.zeros(len(order))
     shares[broad], best = mixture_weights(scores[:, broad], rows.weights)
-    return KernelDensity(manifold, *pruned(parts, shares)), best
+    return shares, best
+
+
+def fewest(
+    shares: Float[np.ndarray, " k"], scores: Float[np.ndarray, "n k"], rows: Data, chance: float
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """The shares without the smallest, which together gain no more than `chance` nats."""
+    order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+    order = order[: supported(scores[:, order], rows, chance)]
+    fewer = np.zeros(len(shares))
+    fewer[order], best = mixture_weights(scores[:, order], rows.weights)
+    return fewer, best
 
 
 def supported(scores: Float[np.ndarray, "n k"], rows: Data, chance: float) -> int:
@@ -263,20 +325,25 @@ def supported(scores: Float[np.ndarray, "n k"], rows: Data, chance: float) -> in
     return bisect.bisect_left(range(1, scores.shape[1]), True, key=enough) + 1
 
 
+def by_part(
+    parts: Sequence[AbstractKernels], shares: Float[np.ndarray, " k"]
+) -> list[Float[np.ndarray, " _"]]:
+    """The shares of each part's components."""
+    return np.split(shares, np.cumsum([part.components for part in parts])[:-1])
+
+
 def pruned(
-    parts: tuple[AbstractKernels, ...], shares: Float[np.ndarray, " k"], *, least: float = 1e-6
+    parts: Sequence[AbstractKernels], shares: Float[np.ndarray, " k"], *, least: float = 1e-6
 ) -> tuple[tuple[AbstractKernels, ...], tuple]:
     """The parts with components of negligible weight taken out, and their log weights."""
-    kept, logs, start = [], [], 0
-    for part in parts:
-        own = shares[start : start + part.components]
-        start += part.components
-        use = own > least
-        if use.any():
-            kept.append(part.only(use))
-            logs.append(own[use])
-    total = sum(own.sum() for own in logs)
-    return tuple(kept), tuple(jnp.asarray(np.log(own / total)) for own in logs)
+    pairs = [
+        (part.only(own > least), own[own > least])
+        for part, own in zip(parts, by_part(parts, shares), strict=True)
+        if (own > least).any()
+    ]
+    kept, each = zip(*pairs, strict=True)
+    total = sum(own.sum() for own in each)
+    return kept, tuple(jnp.asarray(np.log(own / total)) for own in each)
 
 
 def fitted(density: KernelDensity, best: float, began: float) -> Fitted[KernelDensity]:

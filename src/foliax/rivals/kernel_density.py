@@ -17,7 +17,7 @@ from .kernels import AbstractKernels, Space
 from .near import LARGE, components_near
 
 Point = Float[Array, " size"]
-MANY = 200_000
+MANY = 1_000_000
 """Rows evaluated at once, whose components are held in memory."""
 NEGLIGIBLE = 16.0
 """Nats below a density at which what is left out changes no digit of it."""

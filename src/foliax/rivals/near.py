@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,11 +16,13 @@ from jaxtyping import Array, Bool, Float, Int
 from ..density import padded
 from .kernels import AbstractKernels
 
-LARGE = 5_000_000_000
-"""Rows times kernels times components, some seconds' work, from which leaving out pays.
+LARGE = 1_000_000_000
+"""Rows times kernels times components, a second's work, from which leaving out pays.
 
-It compiles programs of many sizes, which takes as long.
+It compiles programs of some sizes, which takes as long.
 """
+FEW = 256
+"""Kernels of which leaving out some does not pay, however many rows there are."""
 BAND = 3.0
 """Components are looked up together whose breadths differ by no more than this factor."""
 
@@ -37,13 +40,6 @@ def components_of(kernels: AbstractKernels, rows, groups) -> Float[Array, "n k"]
     )
 
 
-@eqx.filter_jit
-def _components_of_some(
-    kernels: AbstractKernels, chosen: Int[Array, " c"], count: Int[Array, ""], rows, groups
-) -> Float[Array, "n k"]:
-    return components_of(kernels.near(chosen, jnp.arange(len(chosen)) < count), rows, groups)
-
-
 def components_near(
     kernels: AbstractKernels,
     rows: np.ndarray,
@@ -56,21 +52,22 @@ def components_near(
     Rows are taken in blocks of neighbours, and of the kernels only those whose reach meets a block.
     """
     groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
-    if len(rows) * kernels.count * kernels.components < LARGE:
+    small = len(rows) * kernels.count * kernels.components < LARGE
+    if small or kernels.count <= FEW or not kernels.places.size:
         return _all(kernels, rows, groups)
-    places = kernels.places
-    if not places.size:
-        return _all(kernels, rows, groups)
+    # On the host, so that picking some of many rows is no program to compile for every number.
+    kernels = jax.tree.map(lambda a: np.asarray(a) if eqx.is_array(a) else a, kernels)
+    places = Places.of(kernels.places)
     if depths is None:
         # What counts lies the deeper, the more dimensions there are.
-        depths = np.full(kernels.components, 30.0 + places.shape[1])
+        depths = np.full(kernels.components, 30.0 + places.points.shape[1])
     depths = np.maximum(depths, 1.0)
     found = np.full((len(rows), kernels.components), -np.inf)
     queries = kernels.placed(rows)
     blocks = list(blocks_of(queries, min(1024, max(256, len(rows) // 1024))))
 
     def fill(block: np.ndarray, use: np.ndarray, part: AbstractKernels, reach: np.ndarray):
-        chosen = within_reach(places, reach, queries[block])
+        chosen = places.within_reach(reach, queries[block])
         if len(chosen):
             found[np.ix_(block, use)] = _some(part, chosen, rows[block], groups[block])
 
@@ -112,41 +109,59 @@ def _some(
     kernels: AbstractKernels, chosen: np.ndarray, rows: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     m, count = len(rows), len(chosen)
-    rows, groups, chosen = padded(rows), padded(groups), padded(chosen)
+    chosen = padded(chosen)
     if len(chosen) >= kernels.count:
-        return _all(kernels, rows, groups)[:m]
-    values = _components_of_some(
-        kernels,
-        jnp.asarray(chosen, jnp.int32),
-        jnp.asarray(count, jnp.int32),
-        jnp.asarray(rows),
-        jnp.asarray(groups, jnp.int32),
-    )
-    return np.asarray(values, float)[:m]
+        return _all(kernels, padded(rows), padded(groups))[:m]
+    some = kernels.near(jnp.asarray(chosen, jnp.int32), jnp.arange(len(chosen)) < count)
+    return _all(some, padded(rows), padded(groups))[:m]
 
 
 def blocks_of(points: Float[np.ndarray, "n e"], size: int) -> Iterator[Int[np.ndarray, " _"]]:
     """Numbers of neighbouring points, at most so many at once: halves along the widest side."""
-    waiting = [np.arange(len(points))]
+    # Columns apart, which are quick to go through, and kept in the order of the blocks.
+    waiting = [(np.arange(len(points)), np.ascontiguousarray(points.T))]
     while waiting:
-        block = waiting.pop()
+        block, columns = waiting.pop()
         if len(block) <= size:
             yield block
             continue
-        own = points[block]
-        side = np.argmax(np.ptp(own, axis=0))
-        order = np.argpartition(own[:, side], len(block) // 2)
-        waiting += np.array_split(block[order], 2)
+        side = np.argmax(columns.max(1) - columns.min(1))
+        half = len(block) // 2
+        order = np.argpartition(columns[side], half)
+        waiting += [(block[o], columns[:, o]) for o in (order[:half], order[half:])]
 
 
-def within_reach(
-    places: Float[np.ndarray, "n e"], reach: Float[np.ndarray, " n"], block: np.ndarray
-) -> Int[np.ndarray, " _"]:
-    """The kernels that may reach a point of the block."""
-    centre = (block.min(0) + block.max(0)) / 2
-    radius = np.sqrt(((block - centre) ** 2).sum(1).max())
-    squared = ((places - centre) ** 2).sum(1)
-    return np.flatnonzero(squared <= (radius + reach) ** 2)
+class Places(NamedTuple):
+    """Points in blocks of neighbours, so that those near a box are found without asking all."""
+
+    points: Float[np.ndarray, "n e"]
+    blocks: list[Int[np.ndarray, " _"]]
+    low: Float[np.ndarray, "b e"]
+    """The least coordinates of each block."""
+    high: Float[np.ndarray, "b e"]
+
+    @staticmethod
+    def of(points: Float[np.ndarray, "n e"], size: int = 128) -> Places:
+        """Blocks of so many points at the most."""
+        blocks = list(blocks_of(points, size))
+        ordered = points[np.concatenate(blocks)]
+        starts = np.cumsum([0, *map(len, blocks[:-1])], dtype=int)
+        low, high = (f.reduceat(ordered, starts) for f in (np.minimum, np.maximum))
+        return Places(points, blocks, low, high)
+
+    def within_reach(
+        self, reach: Float[np.ndarray, " n"], box: Float[np.ndarray, "m e"]
+    ) -> Int[np.ndarray, " _"]:
+        """The numbers of those no farther than they reach from the box that holds these points."""
+        low, high = box.min(0), box.max(0)
+
+        def squared(least: np.ndarray, most: np.ndarray) -> np.ndarray:
+            return (np.maximum(np.maximum(low - most, least - high), 0) ** 2).sum(1)
+
+        met = np.flatnonzero(squared(self.low, self.high) <= reach.max() ** 2)
+        some = np.concatenate([np.zeros(0, int), *(self.blocks[b] for b in met)])
+        own = self.points[some]
+        return some[squared(own, own) <= reach[some] ** 2]
 
 
 def bands(breadths: Float[np.ndarray, " k"]) -> Iterator[Bool[np.ndarray, " k"]]:
