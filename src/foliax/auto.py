@@ -212,10 +212,8 @@ class Member(NamedTuple):
 
     def again(self, n: int, held: Held) -> float:
         """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
-        scales = self.spec.scales if isinstance(self.spec, LocalKernel) else self.spec
-        if not (held.own and isinstance(scales, ScaleMixtureKernel) and n <= scales.max_rows):
-            return 0.0
-        return 1.3 * self.fitted.record.seconds
+        worth_it = held.own and self.spec.makes_use_of(n)
+        return 1.3 * self.fitted.record.seconds if worth_it else 0.0
 
 
 def scored(

@@ -56,6 +56,10 @@ class AbstractSpec(abc.ABC):
         """The spec with a time limit, where its fitting can be ended early; otherwise itself."""
         return self
 
+    def makes_use_of(self, n: int) -> bool:
+        """Whether a fit to all of n rows needs none held out, and gains by every one of them."""
+        return False
+
 
 def unsupported(spec: object, manifold: AbstractManifold, serves: str) -> UnsupportedManifoldError:
     """The refusal, naming what the spec does serve."""

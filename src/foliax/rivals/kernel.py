@@ -87,6 +87,9 @@ class ScaleMixtureKernel(AbstractSpec):
         scores = leave_one_out(kernels, data)
         return fitted(*mixed(where, (kernels,), scores, data, self.chance), began)
 
+    def makes_use_of(self, n: int) -> bool:
+        return n <= self.max_rows
+
     def _of_many(
         self, space: Space, data: Data, relative: np.ndarray, key: PRNGKeyArray, began: float
     ) -> Fitted[KernelDensity]:

@@ -74,6 +74,9 @@ class LocalKernel(AbstractSpec):
         parts = self._parts(tangents, data, relative, count)
         return fitted(*mixed(where, parts, scores, weighed, self.scales.chance), began)
 
+    def makes_use_of(self, n: int) -> bool:
+        return self.scales.makes_use_of(n)
+
     def _parts(
         self, tangents: Tangents, data: Data, relative: np.ndarray, count: int
     ) -> tuple[AbstractKernels, ...]:
