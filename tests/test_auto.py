@@ -1,14 +1,26 @@
 """The default way of fitting: what it tries, what it survives."""
 
 import dataclasses
+import time
 
 import jax
 import numpy as np
 import pytest
 
 from foliax import auto, metrics
-from foliax.auto import Auto, Held, Member, Weighted, renewed, shared, spec_of, worthwhile
-from foliax.manifolds import Circle, Naturals, Stiefel
+from foliax.auto import (
+    Auto,
+    Held,
+    Member,
+    Weighted,
+    renewed,
+    seconds_for,
+    shared,
+    spec_of,
+    worthwhile,
+)
+from foliax.density import AbstractDensity
+from foliax.manifolds import AbstractManifold, Circle, Naturals, Stiefel
 from foliax.record import Record
 from foliax.rivals import LocalKernel, ScaleMixtureKernel
 from foliax.specs import AbstractSpec
@@ -98,6 +110,57 @@ def test_members_that_gain_nothing_are_left_out():
     shares, score = worthwhile(np.stack([good, other], 1), weights, [1, 50])
     assert shares.min() > 0.05
     assert score > -1
+
+
+def test_a_slow_member_must_gain_the_more():
+    """0.05 nats are worth a wait of a hundred minutes to score all rows, not of two hundred."""
+    scores = [np.full(50, -1.0), np.full(50, -0.95)]
+    spec = ScaleMixtureKernel()
+    fitted = spec.fit(Circle(), ANGLES[:30], key=KEY)
+    for minutes, expected in ((0, [0, 1]), (90, [0, 1]), (200, [1, 0])):
+        pair = zip(("quick", "slow"), scores, (0, 60 * minutes), strict=True)
+        members = [Member(name, spec, fitted, score, seconds) for name, score, seconds in pair]
+        record = Record(0)
+        found = shared(members, Held(np.zeros((50, 1)), None), record)
+        assert np.round(found).tolist() == expected
+        told = any(event.startswith("slow: left out") for event in record.events)
+        assert told == (minutes == 200), "never silently"
+
+
+class Sleeping(AbstractDensity):
+    """So many seconds once, and for each row."""
+
+    manifold: AbstractManifold
+    once: float
+    each: float
+
+    def log_prob(self, y, *, context=None, key=None):
+        raise NotImplementedError
+
+    def sample(self, *, context=None, key):
+        raise NotImplementedError
+
+    def log_probs(self, rows, numbers, key, chunk):
+        time.sleep(self.once + self.each * len(rows))
+        return np.zeros(len(rows)), np.zeros(len(rows))
+
+    @property
+    def work(self):
+        return 1
+
+    def refined(self):
+        return self
+
+
+def test_what_is_done_once_is_not_charged_to_every_row():
+    rows, n = ANGLES[:100], 100_000
+    once = seconds_for(n, Sleeping(Circle(), 0.3, 1e-6), rows, first=3.0)
+    assert once < 130, "and not 3000"
+    each = seconds_for(n, Sleeping(Circle(), 0.0, 1e-2), rows, first=3.0)
+    assert 900 < each < 1500
+    # Never called where it is quick anyway, or too slow for a trial.
+    for first in (0.1, 20.0):
+        assert seconds_for(n, Sleeping(Circle(), 1e9, 0.0), rows, first=first) == 1000 * first
 
 
 def test_kernels_are_made_anew_of_all_rows(monkeypatch):

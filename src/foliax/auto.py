@@ -49,6 +49,10 @@ LEAST_SHAPED = 1000
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
+A_WHILE = 120.0
+"""Seconds; a member must gain `WORTH` for each time as long that evaluating all rows takes."""
+PATIENCE = 15.0
+"""Seconds that one trial may last which tells how long a member takes."""
 
 OnCandidate = Callable[[str], None]
 OnBlock = Callable[[Block], None]
@@ -62,11 +66,13 @@ class Auto(AbstractSpec):
     record. All are fitted on the same part of the rows, in order of cost, until `minutes` are used
     up; the first is never given up, and a flow ends in time with its best parameters. Weights are
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
-    the whole is never worse there than its best member. After that, kernels, which need no held-out
-    rows for themselves, are made anew of all rows where there is time; rows that the caller has
-    given for validation are not among them. Below 200 rows nothing is held out: the local kernel,
-    weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows on, and where
-    nothing else serves the manifold.
+    the whole is never worse there than its best member, but for one that is too slow: a member must
+    gain 0.001 nats, and as much for every two minutes that it would take to evaluate as many rows
+    as there are; the record tells which one was left out for that. After that, kernels, which need
+    no held-out rows for themselves, are made anew of all rows where there is time; rows that the
+    caller has given for validation are not among them. Below 200 rows nothing is held out: the
+    local kernel, weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows
+    on, and where nothing else serves the manifold.
     """
 
     minutes: float = 2.0
@@ -118,7 +124,7 @@ class Auto(AbstractSpec):
                     validation=held.rows,
                     on_block=on_block,
                 )
-                members.append(Member(name, spec, fitted, held.scores(fitted, score_key)))
+                members.append(scored(name, spec, fitted, held, len(everything.rows), score_key))
             except UnsupportedManifoldError:
                 continue
             except FAILURES as error:
@@ -194,6 +200,13 @@ class Member(NamedTuple):
     spec: AbstractSpec
     fitted: Fitted
     scores: Float[np.ndarray, " h"]
+    seconds: float = 0.0
+    """That it takes to evaluate as many rows as there are."""
+
+    @property
+    def worth(self) -> float:
+        """Nats that it must gain."""
+        return WORTH * max(1.0, self.seconds / A_WHILE)
 
     def again(self, n: int, held: Held) -> float:
         """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
@@ -203,6 +216,33 @@ class Member(NamedTuple):
         return 1.3 * self.fitted.record.seconds
 
 
+def scored(
+    name: str, spec: AbstractSpec, fitted: Fitted, held: Held, n: int, key: PRNGKeyArray
+) -> Member:
+    """The candidate as a member, with the time that it takes to evaluate n rows."""
+    began = time.monotonic()
+    scores = held.scores(fitted, key)
+    first = time.monotonic() - began
+    seconds = 0.0 if held.rows is None else seconds_for(n, fitted.density, held.rows, first)
+    return Member(name, spec, fitted, scores, seconds)
+
+
+def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> float:
+    """What evaluating n rows takes, given that some took `first` seconds.
+
+    They may have gone to compiling, or to what is done once for many rows. So where it seems long
+    it is tried again, and with ever more copies of the rows, as long as no trial is long itself.
+    """
+    size = max(1, len(rows))
+    rate = first / size
+    while rate * n > A_WHILE and rate * size <= PATIENCE and size <= n:
+        began = time.monotonic()
+        evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
+        rate = min(rate, (time.monotonic() - began) / size)
+        size *= 4
+    return rate * n
+
+
 def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarray, " k"]:
     """The members' shares in the mixture; the best one's is all where the whole is no better."""
     if held.rows is None:
@@ -210,12 +250,20 @@ def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarra
         return np.eye(len(members))[0]
     weights = np.ones(len(held.rows)) if held.weights is None else np.asarray(held.weights, float)
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
-    pi, score = worthwhile(scores, weights, [m.fitted.density.work for m in members])
+    work = [m.fitted.density.work for m in members]
+    pi, score = worthwhile(scores, weights, work, [m.worth for m in members])
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
-        if alone >= score:
+        slow = 0.0 if pi[number] > 0 else member.worth - WORTH
+        if alone >= score + slow:
             pi, score = np.eye(len(members))[number], alone
+    record.events += [
+        f"{m.name}: left out, it gains less than {m.worth:.4f} nats, and evaluating as many rows "
+        f"as were given would take {m.seconds:.0f} s."
+        for p, m in zip(pi, members, strict=True)
+        if p == 0 and m.worth > WORTH
+    ]
     named = [f"{p:.3f} {m.name}" for p, m in zip(pi, members, strict=True) if p > 0]
     record.events.append(f"held-out log density of the whole ({', '.join(named)}): {score:.4f}")
     record.best_validation = -score
@@ -223,9 +271,16 @@ def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarra
 
 
 def worthwhile(
-    scores: Float[np.ndarray, "h k"], weights: Float[np.ndarray, " h"], work: list[int]
+    scores: Float[np.ndarray, "h k"],
+    weights: Float[np.ndarray, " h"],
+    work: list[int],
+    worth: list[float] | None = None,
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """Shares by EM and their score, without those that gain less than `WORTH`, dear ones first."""
+    """Shares by EM and their score, without those that gain less than their `worth`.
+
+    The dear ones first, by worth and then by work; `WORTH` where none is given.
+    """
+    worth = [WORTH] * len(work) if worth is None else worth
     use = np.ones(len(work), bool)
 
     def weighed(use: np.ndarray) -> tuple[np.ndarray, float]:
@@ -233,10 +288,10 @@ def worthwhile(
         pi[use], score = mixture_weights(scores[:, use], weights, prior=1.0)
         return pi, score
 
-    for number in np.argsort(work)[::-1]:
+    for number in np.lexsort((work, worth))[::-1]:
         fewer = use & (np.arange(len(use)) != number)
         served = fewer.any() and np.isfinite(scores[:, fewer].max(1)).all()
-        if served and weighed(fewer)[1] > weighed(use)[1] - WORTH:
+        if served and weighed(fewer)[1] > weighed(use)[1] - worth[number]:
             use = fewer
     return weighed(use)
 
