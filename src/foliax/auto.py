@@ -231,11 +231,10 @@ def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> fl
     """What evaluating n rows takes, given that some took `first` seconds.
 
     They may have gone to compiling, or to what is done once for many rows. So where it seems long
-    it is tried again, and with ever more copies of the rows, as long as no trial is long itself.
+    it is tried again, and with ever more copies of the rows, as long as no such trial is long.
     """
-    size = max(1, len(rows))
-    rate = first / size
-    while rate * n > A_WHILE and rate * size <= PATIENCE and size <= n:
+    rate, size = first / max(1, len(rows)), len(rows)
+    while rate * n > A_WHILE and size <= n and (size == len(rows) or rate * size <= PATIENCE):
         began = time.monotonic()
         evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
         rate = min(rate, (time.monotonic() - began) / size)
