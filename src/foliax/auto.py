@@ -242,6 +242,32 @@ def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> fl
     return rate * n
 
 
+def scored(
+    name: str, spec: AbstractSpec, fitted: Fitted, held: Held, n: int, key: PRNGKeyArray
+) -> Member:
+    """The candidate as a member, with the time that it takes to evaluate n rows."""
+    began = time.monotonic()
+    scores = held.scores(fitted, key)
+    first = time.monotonic() - began
+    seconds = 0.0 if held.rows is None else seconds_for(n, fitted.density, held.rows, first)
+    return Member(name, spec, fitted, scores, seconds)
+
+
+def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> float:
+    """What evaluating n rows takes, given that some took `first` seconds.
+
+    They may have gone to compiling, or to what is done once for many rows. So where it seems long
+    it is tried again, and with ever more copies of the rows, as long as no such trial is long.
+    """
+    rate, size = first / max(1, len(rows)), len(rows)
+    while rate * n > A_WHILE and size <= n and (size == len(rows) or rate * size <= PATIENCE):
+        began = time.monotonic()
+        evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
+        rate = min(rate, (time.monotonic() - began) / size)
+        size *= 4
+    return rate * n
+
+
 def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarray, " k"]:
     """The members' shares in the mixture; the best one's is all where the whole is no better."""
     if held.rows is None:

@@ -26,7 +26,8 @@ from foliax.manifolds import (
     Stiefel,
     Torus,
 )
-from foliax.rivals.kernel import Data, ScaleMixtureKernel
+from foliax.rivals import kernel
+from foliax.rivals.kernel import Data, ScaleMixtureKernel, fewest
 from foliax.rivals.kernel_density import KernelDensity
 from foliax.rivals.kernels import ScaleKernels, Space, drawn_row, log_cell
 from foliax.rivals.local import LEAST, LocalKernel, crowds
@@ -179,6 +180,26 @@ def test_beyond_max_rows_the_others_weigh():
     sizes = [len(part.rows) for part in fitted.density.parts if isinstance(part, ScaleKernels)]
     assert sizes == sorted(sizes), "broad kernels have fewer rows"
     assert 1 <= sizes[0] < sizes[-1] <= 300
+
+
+@pytest.mark.parametrize("light", [0, 50])
+def test_small_weights_go_where_they_cost_and_gain_nothing(light, monkeypatch):
+    """Each of the first two serves one row a little better; the first has few kernels."""
+    monkeypatch.setattr(kernel, "LIGHT", light)
+    space = Space(Sphere(2))
+    data = Data.of(space, cluster(Sphere(2), 200), None)
+    parts = [
+        ScaleKernels(space, *data.take(np.arange(n))[:3], np.array([kappa]), np.ones(1))
+        for n, kappa in ((50, 1.0), (100, 10.0), (200, 100.0))
+    ]
+    scores = np.tile([0.5, 0.5, 1.0], (200, 1))
+    scores[0, 0] = scores[1, 1] = 6.0
+    shares, _ = fewest(parts, np.array([0.006, 0.006, 0.988]), scores, data, 5.0)
+    assert (shares > 1e-4).tolist() == [light > 0, False, True]
+    scores[:40, 1] = 9.0
+    shares, best = fewest(parts, np.array([0.006, 0.2, 0.794]), scores, data, 5.0)
+    assert shares[1] > 0.1
+    assert best > 2, "what is needed stays"
 
 
 def test_one_row_beyond_max_rows_changes_little():

@@ -17,7 +17,7 @@ from foliax.manifolds import (
 )
 from foliax.marginal import rows_log_prob
 from foliax.rivals import LocalKernel, ScaleMixtureKernel, kernel_density, near
-from foliax.rivals.kernel import Data, merged
+from foliax.rivals.kernel import Data, merged, share_within
 from foliax.rivals.kernels import ScaleKernels, Space
 from foliax.rivals.near import (
     Places,
@@ -189,6 +189,24 @@ def test_merged_rows_keep_their_weight_and_place(name):
     gaps = np.sqrt(((places[:, None] - kept[None]) ** 2).sum(2)).min(1)
     assert gaps.max() <= 0.2 * np.sqrt(places.shape[1])
     assert len(merged(space, data, relative, 1e-7).rows) == len(data.rows)
+
+
+def test_rows_near_a_row_are_counted():
+    """On a circle of 1000 places, those within 0.1 are 0.1/π of all."""
+    space = Space(Torus(1))
+    rows = np.linspace(-np.pi, np.pi, 1000, endpoint=False, dtype=np.float32)[:, None]
+    found = share_within(space, Data.of(space, rows, None), np.ones(1), 0.1)
+    assert found == pytest.approx(0.1 / np.pi, rel=0.05)
+    counts = Space(Naturals(1))
+    assert share_within(counts, Data.of(counts, [[1.0], [2.0]], None), np.ones(1), 0.1) == 1
+
+
+@pytest.mark.parametrize("kappa", [0.5, 1e6])
+def test_rows_are_left_out_only_where_many_are_within_reach(kappa):
+    space, spec = Space(Sphere(2)), ScaleMixtureKernel(max_rows=20)
+    data = Data.of(space, cluster(Sphere(2), 1000), None)
+    kernels = spec._merged(space, data, np.ones(1), np.array([kappa, 1e6]))
+    assert kernels.count == (1000 if kappa == 1e6 else 100)
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ SAMPLE = 20_000
 """Rows that tell how many are near each other."""
 SIDE = 0.7
 """Of the cubes whose rows carry one kernel, in bandwidths."""
+LIGHT = 1000
+"""Kernels that are evaluated in no time."""
 DEPTH = 20.0
 """Nats below its peak from which a kernel hardly counts."""
 
@@ -48,7 +50,8 @@ class ScaleMixtureKernel(AbstractSpec):
     5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so many random rows as do not. The
     sharpest κ are left out where all of them together gain no more than `chance` nats of
     log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
-    would come of it; and beyond `max_rows` those of the smallest weights likewise.
+    would come of it; and beyond `max_rows` those of the smallest weights likewise, but for broad
+    ones.
     """
 
     smallest: float = 0.5
@@ -102,7 +105,7 @@ class ScaleMixtureKernel(AbstractSpec):
         scores = components_of_parts(parts, held.rows)
         parts, scores = with_background(space.manifold, parts, scores)
         shares, best = weighed(parts, scores, held, self.chance)
-        shares, best = fewest(shares, scores, held, self.chance)
+        shares, best = fewest(parts, shares, scores, held, self.chance)
         # Of all rows now, but only what has any weight.
         whole = [
             self._merged(space, data, relative, pair) if own.any() else part
@@ -301,11 +304,20 @@ def weighed(
 
 
 def fewest(
-    shares: Float[np.ndarray, " k"], scores: Float[np.ndarray, "n k"], rows: Data, chance: float
+    parts: Sequence[AbstractKernels],
+    shares: Float[np.ndarray, " k"],
+    scores: Float[np.ndarray, "n k"],
+    rows: Data,
+    chance: float,
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """The shares without the smallest, which together gain no more than `chance` nats."""
-    order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
-    order = order[: supported(scores[:, order], rows, chance)]
+    """The shares without the smallest, which together gain no more than `chance` nats.
+
+    Those of few kernels stay: they take no time, and the broadest serve what is far from all rows.
+    """
+    few = np.concatenate([np.full(part.components, part.count <= LIGHT) for part in parts])
+    order = np.lexsort((-shares, ~few))
+    order = order[shares[order] > 0]
+    order = order[: max(few[order].sum(), supported(scores[:, order], rows, chance))]
     fewer = np.zeros(len(shares))
     fewer[order], best = mixture_weights(scores[:, order], rows.weights)
     return fewer, best
