@@ -49,7 +49,7 @@ LEAST_SHAPED = 1000
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
-A_WHILE = 120.0
+A_WHILE = 30.0
 """Seconds; a member must gain `WORTH` for each time as long that evaluating all rows takes."""
 PATIENCE = 15.0
 """Seconds that one trial may last which tells how long a member takes."""
@@ -67,7 +67,7 @@ class Auto(AbstractSpec):
     up; the first is never given up, and a flow ends in time with its best parameters. Weights are
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
     the whole is never worse there than its best member, but for one that is too slow: a member must
-    gain 0.001 nats, and as much for every two minutes that it would take to evaluate as many rows
+    gain 0.001 nats, and as much for every half minute that it would take to evaluate as many rows
     as there are; the record tells which one was left out for that. After that, kernels, which need
     no held-out rows for themselves, are made anew of all rows where there is time; rows that the
     caller has given for validation are not among them. Below 200 rows nothing is held out: the
@@ -214,32 +214,6 @@ class Member(NamedTuple):
         """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
         worth_it = held.own and self.spec.makes_use_of(n)
         return 1.3 * self.fitted.record.seconds if worth_it else 0.0
-
-
-def scored(
-    name: str, spec: AbstractSpec, fitted: Fitted, held: Held, n: int, key: PRNGKeyArray
-) -> Member:
-    """The candidate as a member, with the time that it takes to evaluate n rows."""
-    began = time.monotonic()
-    scores = held.scores(fitted, key)
-    first = time.monotonic() - began
-    seconds = 0.0 if held.rows is None else seconds_for(n, fitted.density, held.rows, first)
-    return Member(name, spec, fitted, scores, seconds)
-
-
-def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> float:
-    """What evaluating n rows takes, given that some took `first` seconds.
-
-    They may have gone to compiling, or to what is done once for many rows. So where it seems long
-    it is tried again, and with ever more copies of the rows, as long as no such trial is long.
-    """
-    rate, size = first / max(1, len(rows)), len(rows)
-    while rate * n > A_WHILE and size <= n and (size == len(rows) or rate * size <= PATIENCE):
-        began = time.monotonic()
-        evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
-        rate = min(rate, (time.monotonic() - began) / size)
-        size *= 4
-    return rate * n
 
 
 def scored(
