@@ -160,6 +160,11 @@ def measure(
         members = [log_density(member, split.test) for member in density.members]
         best = max(members, key=np.mean)
         found["loss against its best member"] = metrics.estimate(best - test)
+    if model == "auto":
+        kernel = MODELS["scale kernel"].fit(split.manifold, rows, key=jax.random.key(number))
+        found["gain over the scale kernel, jittered"] = metrics.estimate(
+            moved - log_density(kernel.density, split.jittered)
+        )
     return found
 
 
