@@ -1,7 +1,7 @@
 """Held-out score and cost against the number of rows: `python -m benchmarks.scaling [NAME …]`.
 
 Names: of places and of models; all where none is given. Training rows, from a hundred to a million,
-and 5,000 held-out rows come from densities that are known exactly and belong to no model's family;
+and 2,000 held-out rows come from densities that are known exactly and belong to no model's family;
 what a model's held-out score lacks of theirs is an estimate of KL(p‖q). Every fit runs in a process
 of its own, so that peaks of memory are its own, and is stored in benchmarks/results/scaling.json as
 it comes; stored ones are not run again without `--again`. In the end docs/scaling.md and its
@@ -60,7 +60,7 @@ from foliax.plots.style import DATA_EDGE, MODEL, RULE, SMALL, legend, plain, tid
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 PAGE = DOCS / "scaling.md"
 ROWS = (100, 1_000, 10_000, 100_000, 1_000_000)
-HELD_OUT = 5_000
+HELD_OUT = 2_000
 CHUNK = 65_536
 """Rows drawn at once."""
 SEED = 30
@@ -307,7 +307,7 @@ def measure(where: str, model: str, n: int, minutes: float) -> dict:
     spec = spec_of(model, minutes=minutes)
     fitted = spec.fit(target.manifold, rows, key=jax.random.key(SEED))
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu
-    found = evaluate(fitted.density, held, tol=0.02, max_rounds=2)
+    found = evaluate(fitted.density, held, tol=0.05, max_rounds=2)
     began = time.monotonic()
     evaluate(fitted.density, held, tol=math.inf)  # all of it compiled by now
     rate = HELD_OUT / (time.monotonic() - began)
