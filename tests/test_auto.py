@@ -1,7 +1,6 @@
 """The default way of fitting: what it tries, what it survives."""
 
 import dataclasses
-import time
 
 import jax
 import numpy as np
@@ -113,24 +112,34 @@ def test_members_that_gain_nothing_are_left_out():
 
 
 def test_a_slow_member_must_gain_the_more():
-    """0.05 nats are worth a wait of a hundred minutes to score all rows, not of two hundred."""
+    """0.05 nats are worth a wait of so long to score all rows, not of twice as long."""
     scores = [np.full(50, -1.0), np.full(50, -0.95)]
     spec = ScaleMixtureKernel()
     fitted = spec.fit(Circle(), ANGLES[:30], key=KEY)
-    for minutes, expected in ((0, [0, 1]), (90, [0, 1]), (200, [1, 0])):
-        pair = zip(("quick", "slow"), scores, (0, 60 * minutes), strict=True)
+    for whiles, expected in ((0, [0, 1]), (45, [0, 1]), (100, [1, 0])):
+        pair = zip(("quick", "slow"), scores, (0, whiles * auto.A_WHILE), strict=True)
         members = [Member(name, spec, fitted, score, seconds) for name, score, seconds in pair]
         record = Record(0)
         found = shared(members, Held(np.zeros((50, 1)), None), record)
         assert np.round(found).tolist() == expected
         told = any(event.startswith("slow: left out") for event in record.events)
-        assert told == (minutes == 200), "never silently"
+        assert told == (whiles == 100), "never silently"
 
 
-class Sleeping(AbstractDensity):
+class Clock:
+    """A clock that only slow densities move."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Slow(AbstractDensity):
     """So many seconds once, and for each row."""
 
     manifold: AbstractManifold
+    clock: Clock
     once: float
     each: float
 
@@ -141,7 +150,7 @@ class Sleeping(AbstractDensity):
         raise NotImplementedError
 
     def log_probs(self, rows, numbers, key, chunk):
-        time.sleep(self.once + self.each * len(rows))
+        self.clock.now += self.once + self.each * len(rows)
         return np.zeros(len(rows)), np.zeros(len(rows))
 
     @property
@@ -153,15 +162,17 @@ class Sleeping(AbstractDensity):
 
 
 def test_what_is_done_once_is_not_charged_to_every_row(monkeypatch):
-    rows, n = ANGLES[:100], 100_000
-    once = seconds_for(n, Sleeping(Circle(), 0.3, 1e-6), rows, first=3.0)
-    assert once < 130, "and not 3000"
-    each = seconds_for(n, Sleeping(Circle(), 0.0, 1e-2), rows, first=3.0)
-    assert 900 < each < 1500
+    rows, n, clock = ANGLES[:100], 100_000, Clock()
+    monkeypatch.setattr(auto, "time", clock)
+    once = seconds_for(n, Slow(Circle(), clock, 0.3, 1e-6), rows, first=3.0)
+    assert once < auto.A_WHILE, "and not 3000"
+    each = seconds_for(n, Slow(Circle(), clock, 0.0, 1e-2), rows, first=3.0)
+    assert each == pytest.approx(1000)
     # Never called where it is quick anyway; once only where it is slow.
-    assert seconds_for(n, Sleeping(Circle(), 1e9, 0.0), rows, first=0.1) == 100
-    monkeypatch.setattr(auto, "PATIENCE", 1.0)
-    assert 300 < seconds_for(n, Sleeping(Circle(), 0.3, 0.0), rows, first=3.0) < 450
+    assert seconds_for(n, Slow(Circle(), clock, 1e9, 0.0), rows, first=0.01) == pytest.approx(10)
+    monkeypatch.setattr(auto, "PATIENCE", 0.1)
+    found = seconds_for(n, Slow(Circle(), clock, 0.3, 0.0), rows, first=3.0)
+    assert found == pytest.approx(300)
 
 
 def test_kernels_are_made_anew_of_all_rows(monkeypatch):
