@@ -154,7 +154,8 @@ class AbstractKernels(eqx.Module):
 class ScaleKernels(AbstractKernels):
     """f_k(y) = Σ_i w_i K(y | y_i, κ_k), K = exp(−½κ_k Σ_s a_s² ‖e_s(y) − e_s(y_i)‖²)/C.
 
-    One component for each κ. `relative`: the a_s, one for each bandwidth of the space.
+    One component for each κ. `relative`: the a_s, one for each bandwidth of the space. A column of
+    cells has few `levels`, of which each row has one: cells' masses are found once for each level.
     """
 
     space: Space
@@ -165,6 +166,8 @@ class ScaleKernels(AbstractKernels):
     kappas: Float[Array, " k"]
     relative: Float[Array, " s"]
     log_masses: Float[Array, " k"]
+    levels: tuple[Float[Array, " _"], ...]
+    level: Int[Array, "n c"]
     cells: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(
@@ -190,6 +193,11 @@ class ScaleKernels(AbstractKernels):
         masses = [space.log_mass(k * relative**2) for k in kappas.astype(float)]
         self.log_masses = jnp.asarray(masses, dtype)
         self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded()))
+        columns = np.asarray(self.embedded)[:, list(self.cells)].T
+        found = [np.unique(column, return_inverse=True) for column in columns]
+        self.levels = tuple(jnp.asarray(levels) for levels, _ in found)
+        level = [number for _, number in found]
+        self.level = jnp.asarray(np.reshape(level, columns.shape).T, jnp.int32)
 
     def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
         owners = self.space.owners()
@@ -201,15 +209,20 @@ class ScaleKernels(AbstractKernels):
         base = jnp.where(self.groups == leave, -jnp.inf, self.log_rows)
         cells = np.array(self.cells, int)
         edges = self.space.edges(y) * a[cells, None]
-        middles = self.embedded[:, cells]
+        masses = [
+            jax.vmap(lambda kappa, e=e, m=m: log_cell(e - m[:, None], kappa))(self.kappas)
+            for e, m in zip(edges, self.levels, strict=True)
+        ]
 
-        def one(kappa):
+        def one(kappa_and_masses):
+            kappa, masses = kappa_and_masses
             logs = base - 0.5 * kappa * squared
-            for c in range(len(cells)):
-                logs = logs + log_cell(edges[c] - middles[:, c, None], kappa)
+            for c, by_level in enumerate(masses):
+                logs = logs + jnp.take(by_level, self.level[:, c], mode="clip")
             return log_sum(logs)
 
-        return jax.lax.map(one, self.kappas) - self.log_masses + self.space.log_jacobian(y)
+        logs = jax.lax.map(one, (self.kappas, masses))
+        return logs - self.log_masses + self.space.log_jacobian(y)
 
     @property
     def breadths(self) -> Float[np.ndarray, " k"]:
@@ -251,13 +264,14 @@ class ScaleKernels(AbstractKernels):
 
     def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> ScaleKernels:
         return eqx.tree_at(
-            lambda p: (p.rows, p.embedded, p.log_rows, p.groups),
+            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level),
             self,
             (
                 self.rows[chosen],
                 self.embedded[chosen],
                 jnp.where(valid, self.log_rows[chosen], -jnp.inf),
                 self.groups[chosen],
+                self.level[chosen],
             ),
         )
 
