@@ -79,10 +79,11 @@ MANIFOLDS = {
     "positives": PositiveReals(1),
     "interval": Interval(-1.0, 2.0),
     "R × S²": Product(Euclidean(1), Sphere(2)),
+    "S¹ × Z": Product(Sphere(1), Integers(1)),
 }
 
 
-FAST = [("S²", "scale"), ("T²", "local"), ("axes", "scale"), ("R × S²", "local")]
+FAST = [("S²", "scale"), ("axes", "scale"), ("R × S²", "local"), ("S¹ × Z", "local")]
 ALL = [(name, kind) for name in MANIFOLDS for kind in SPECS]
 PAIRS = FAST + [pytest.param(*p, marks=pytest.mark.slow) for p in ALL if p not in FAST]
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from ..density import padded
 from ..manifolds import AbstractManifold
 from ..manifolds.combine import pieces
 from .leaves import AbstractLeaf, canonical, copies, factors_of, leaf_of
@@ -195,7 +196,7 @@ class ScaleKernels(AbstractKernels):
         self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded()))
         columns = np.asarray(self.embedded)[:, list(self.cells)].T
         found = [np.unique(column, return_inverse=True) for column in columns]
-        self.levels = tuple(jnp.asarray(levels) for levels, _ in found)
+        self.levels = tuple(jnp.asarray(padded(levels)) for levels, _ in found)
         level = [number for _, number in found]
         self.level = jnp.asarray(np.reshape(level, columns.shape).T, jnp.int32)
 
@@ -216,10 +217,7 @@ class ScaleKernels(AbstractKernels):
 
         def one(kappa_and_masses):
             kappa, masses = kappa_and_masses
-            logs = base - 0.5 * kappa * squared
-            for c, by_level in enumerate(masses):
-                logs = logs + jnp.take(by_level, self.level[:, c], mode="clip")
-            return log_sum(logs)
+            return log_sum(base - 0.5 * kappa * squared + of_levels(masses, self.level))
 
         logs = jax.lax.map(one, (self.kappas, masses))
         return logs - self.log_masses + self.space.log_jacobian(y)
@@ -287,6 +285,14 @@ def drawn_row(logs: Float[Array, " n"], *, key: PRNGKeyArray) -> Int[Array, ""]:
     k1, k2 = jax.random.split(key)
     block = jax.random.categorical(k1, jax.nn.logsumexp(blocks, axis=1))
     return block * side + jax.random.categorical(k2, blocks[block])
+
+
+def of_levels(
+    masses: list[Float[Array, " _"]], level: Int[Array, "n c"]
+) -> Float[Array, " n"] | Scalar:
+    """The log masses of every row's cells, all columns' together, given those of the levels."""
+    found = [jnp.take(each, level[:, c], mode="clip") for c, each in enumerate(masses)]
+    return sum(found, jnp.zeros(()))
 
 
 def log_sum(logs: Float[Array, " n"]) -> Scalar:

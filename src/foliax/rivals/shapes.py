@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
+from ..density import padded
 from ..manifolds.combine import pieces
 from .kernel import Data
-from .kernels import AbstractKernels, Space, drawn_row, log_cell, log_sum
+from .kernels import AbstractKernels, Space, drawn_row, log_cell, log_sum, of_levels
 from .leaves import canonical, copies, factors_of
 from .tangents import AbstractTangent, covariances, tangent_of
 
@@ -65,7 +66,8 @@ class LocalKernels(AbstractKernels):
     """f_h(y) = Σ_i w_i N(W_i a∘v_i(y); 0, h²)·det(W_i a)/volume: one component for each h.
 
     v_i: tangent coordinates around row i; a: bandwidths' ratios; W_i: whitening by the second
-    moments of its nearest rows. Counted and rounded columns are normal cells of deviation h·s_i.
+    moments of its nearest rows. Counted and rounded columns are normal cells of deviation h·s_i,
+    of which there are few `levels`, pairs of a middle and 1/s_i: each row has one of a column.
     """
 
     tangents: Tangents
@@ -73,8 +75,8 @@ class LocalKernels(AbstractKernels):
     rows: Float[Array, "n size"]
     whiten: Float[Array, "n d d"]
     log_scale: Float[Array, " n"]
-    middles: Float[Array, "n c"]
-    precisions: Float[Array, "n c"]
+    level: Int[Array, "n c"]
+    levels: tuple[Float[Array, "_ 2"], ...]
     widths: Float[Array, " h"]
     relative: Float[Array, " s"]
     cells: tuple[int, ...] = eqx.field(static=True)
@@ -94,23 +96,23 @@ class LocalKernels(AbstractKernels):
         base = self.log_scale - log_volume
         cells = np.array(self.cells, int)
         edges = space.edges(y) * self.relative[space.owners()[cells], None]
+        masses = [
+            jax.vmap(lambda h, e=e, m=m: log_cell((e - m[:, :1]) * m[:, 1:], 1 / h**2))(self.widths)
+            for e, m in zip(edges, self.levels, strict=True)
+        ]
 
-        def one(h):
+        def one(h_and_masses):
+            h, masses = h_and_masses
             logs = base - 0.5 * squared / h**2 - d * jnp.log(h)
-            for c in range(len(cells)):
-                logs = logs + log_cell(
-                    (edges[c] - self.middles[:, c, None]) * jnp.sqrt(self.precisions[:, c, None]),
-                    1 / h**2,
-                )
-            return log_sum(logs)
+            return log_sum(logs + of_levels(masses, self.level))
 
-        return jax.lax.map(one, self.widths) + space.log_jacobian(y)
+        return jax.lax.map(one, (self.widths, masses)) + space.log_jacobian(y)
 
     @property
     def breadths(self) -> Float[np.ndarray, " h"]:
         """A shape's is the geometric mean of its deviations, and of rounded columns' too."""
         diagonal = np.diagonal(np.asarray(self.whiten, float), axis1=1, axis2=2)
-        logs = np.concatenate([np.log(diagonal), 0.5 * np.log(np.asarray(self.precisions))], axis=1)
+        logs = np.concatenate([np.log(diagonal), np.log(np.asarray(self.sharpness()))], axis=1)
         return np.asarray(self.widths, float) * np.exp(-np.median(logs.mean(1)))
 
     @property
@@ -136,9 +138,8 @@ class LocalKernels(AbstractKernels):
         cells = np.array(self.cells, int)
         if len(cells):
             owners = space.owners()[cells]
-            precision = precision.at[owners].set(
-                self.precisions[row] * self.relative[owners] ** 2 / h**2
-            )
+            sharpness = self.sharpness(self.level[row]) * self.relative[owners]
+            precision = precision.at[owners].set((sharpness / h) ** 2)
         return self._stepped(row, v, precision, k3)
 
     @property
@@ -165,9 +166,15 @@ class LocalKernels(AbstractKernels):
         return total - d * np.log(np.asarray(self.widths, float))
 
     def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> LocalKernels:
-        frames, rows, whiten, log_scale, *cells = jax.tree.map(lambda a: a[chosen], _by_row(self))
+        frames, rows, whiten, log_scale, level = jax.tree.map(lambda a: a[chosen], _by_row(self))
         log_scale = jnp.where(valid, log_scale, -jnp.inf)
-        return eqx.tree_at(_by_row, self, (frames, rows, whiten, log_scale, *cells))
+        return eqx.tree_at(_by_row, self, (frames, rows, whiten, log_scale, level))
+
+    def sharpness(self, level: Int[Array, "... c"] | None = None) -> Float[Array, "... c"]:
+        """1/s of cells: of all rows, or of these levels."""
+        level = self.level if level is None else level
+        columns = [m[level[..., c], 1] for c, m in enumerate(self.levels)]
+        return jnp.stack(columns, -1) if columns else jnp.zeros(level.shape, self.rows.dtype)
 
     def log_rows(self) -> Float[Array, " n"]:
         """The rows' log weights, from which the shapes' determinants are taken out again."""
@@ -211,8 +218,7 @@ def _by_row(kernels: LocalKernels) -> tuple:
         kernels.rows,
         kernels.whiten,
         kernels.log_scale,
-        kernels.middles,
-        kernels.precisions,
+        kernels.level,
     )
 
 
@@ -220,10 +226,8 @@ def _by_row(kernels: LocalKernels) -> tuple:
 def _taken(kernels: LocalKernels, chosen: Int[Array, " m"]) -> tuple:
     log_rows = kernels.log_rows()
     share = jax.nn.logsumexp(log_rows[chosen]) - jax.nn.logsumexp(log_rows)
-    frames, rows, whiten, log_scale, middles, precisions = jax.tree.map(
-        lambda a: a[chosen], _by_row(kernels)
-    )
-    return frames, rows, whiten, log_scale - share, middles, precisions
+    frames, rows, whiten, log_scale, level = jax.tree.map(lambda a: a[chosen], _by_row(kernels))
+    return frames, rows, whiten, log_scale - share, level
 
 
 def local_kernels(
@@ -256,6 +260,7 @@ def local_kernels(
         whiten, log_det = np.zeros((len(rows), 0, 0)), np.zeros(len(rows))
         if cap is not None:
             whiten, log_det = covariances(v, d / (d + v.shape[1]), FLOOR, cap)
+        level, levels = levels_of(embedded[:, cells], squares.mean(1))
         found.append(
             LocalKernels(
                 tangents,
@@ -263,14 +268,28 @@ def local_kernels(
                 rows,
                 jnp.asarray(whiten, dtype),
                 jnp.asarray(log_rows + log_det, dtype),
-                jnp.asarray(embedded[:, cells], dtype),
-                jnp.asarray(1 / (squares.mean(1) + FLOOR**2), dtype),
+                jnp.asarray(level, jnp.int32),
+                tuple(jnp.asarray(padded(each), dtype) for each in levels),
                 jnp.asarray(widths, dtype),
                 jnp.asarray(relative, dtype),
                 tuple(int(c) for c in cells),
             )
         )
     return found
+
+
+def levels_of(
+    middles: Float[np.ndarray, "n c"], squares: Float[np.ndarray, "n c"]
+) -> tuple[Int[np.ndarray, "n c"], list[Float[np.ndarray, "_ 2"]]]:
+    """Each row's pair of a middle and 1/deviation in every column, and the pairs.
+
+    Deviations are rounded to powers of 2^(1/8), so that few pairs occur.
+    """
+    eighths = np.round(-4 * np.log2(squares + FLOOR**2))
+    pairs = np.stack([middles, np.exp2(eighths / 8)], axis=2)
+    found = [np.unique(column, axis=0, return_inverse=True) for column in pairs.swapaxes(0, 1)]
+    level = [number.reshape(-1) for _, number in found]
+    return np.reshape(level, middles.T.shape).T.astype(int), [each for each, _ in found]
 
 
 def nearest(embedded: Float[np.ndarray, "n e"], k: int, order: int) -> Int[np.ndarray, "n k"]:
