@@ -237,8 +237,11 @@ def test_many_rows_are_thinned_before_the_slow_kernel():
     shaped = dict(Auto(minutes=0.5)._candidates(1_000_000))["local kernel"]
     assert isinstance(shaped, LocalKernel)
     assert shaped.scales.max_rows == auto.SHAPED_A_MINUTE / 2
-    longer = dict(Auto(minutes=60.0)._candidates(1_000_000))["local kernel"]
-    assert longer == LocalKernel()
+    mixture = dict(Auto(minutes=0.5)._candidates(1_000_000))["mixture"]
+    assert mixture.max_rows == auto.CLIMBED_A_MINUTE / 2
+    longer = dict(Auto(minutes=60.0)._candidates(1_000_000))
+    assert longer["local kernel"] == LocalKernel()
+    assert longer["mixture"] == auto.MIXTURE
 
 
 def test_names():

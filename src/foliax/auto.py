@@ -44,8 +44,10 @@ LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
-LEAST_SHAPED = 1000
-"""However short the time is."""
+CLIMBED_A_MINUTE = 5000
+"""Rows that a mixture climbs: with more it would get no further than a few components in time."""
+LEAST_ROWS = 1000
+"""Of both, however short the time is."""
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
@@ -147,13 +149,17 @@ class Auto(AbstractSpec):
 
     def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
         scales = ScaleMixtureKernel()
-        most = min(scales.max_rows, max(LEAST_SHAPED, int(SHAPED_A_MINUTE * self.minutes)))
+        shaped, climbed = (
+            max(LEAST_ROWS, int(each * self.minutes))
+            for each in (SHAPED_A_MINUTE, CLIMBED_A_MINUTE)
+        )
+        most = min(scales.max_rows, shaped)
         kernels: list[tuple[str, AbstractSpec]] = [
             ("kernel", scales),
             ("local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))),
         ]
         yield from kernels if n >= LEAST_TO_HOLD_OUT else kernels[::-1]
-        yield "mixture", MIXTURE
+        yield "mixture", dataclasses.replace(MIXTURE, max_rows=min(MIXTURE.max_rows, climbed))
         yield "flow", self.flow
 
     def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
