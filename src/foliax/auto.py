@@ -38,7 +38,7 @@ FLOW = DequantizedFlow(
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
-LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.6, "mixture": 0.05, "flow": 0.4}
+LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 """Of all the time, what a candidate must have: a flow that is soon cut short is of no use."""
 LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200

@@ -203,6 +203,21 @@ def test_small_weights_go_where_they_cost_and_gain_nothing(light, monkeypatch):
     assert best > 2, "what is needed stays"
 
 
+def test_components_that_gain_nothing_are_left_out(monkeypatch):
+    """Half the time, and no more than a nat of all rows' likelihood."""
+    monkeypatch.setattr(kernel, "LIGHT", 0)
+    rows, found = cluster(Sphere(2), 300), {}
+    scales = ScaleMixtureKernel(largest=600.0)
+    spec = LocalKernel((6, 12, 24), (0.4, 0.7, 1.2), scales, folds=3)
+    for nothing in (0.0, 1.0):
+        monkeypatch.setattr(kernel, "NOTHING", nothing)
+        fitted = spec.fit(Sphere(2), rows, key=KEY)
+        count = sum(len(logs) for logs in fitted.density.log_weights)
+        found[nothing] = count, fitted.record.best_validation
+    assert found[1.0][0] < found[0.0][0]
+    assert found[1.0][1] - found[0.0][1] <= 1 / 300 + 1e-4
+
+
 def test_one_row_beyond_max_rows_changes_little():
     rows, test = np.split(cluster(Sphere(2), 701), [201])
     few, many = (

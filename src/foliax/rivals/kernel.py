@@ -31,6 +31,8 @@ SIDE = 0.7
 """Of the cubes whose rows carry one kernel, in bandwidths."""
 LIGHT = 1000
 """Kernels that are evaluated in no time."""
+NOTHING = 1.0
+"""Nats of log-likelihood of all rows, for which no component is worth its time."""
 DEPTH = 20.0
 """Nats below its peak from which a kernel hardly counts."""
 
@@ -275,10 +277,12 @@ def mixed(
     """The mixture of all components by EM on their held-out scores, and its mean held-out score.
 
     The uniform density is among the components where there is one. Sharp components are left out
-    where all of them together gain no more than `chance` nats.
+    where all of them together gain no more than `chance` nats, and those of the smallest weights
+    where they gain no more than `NOTHING`: they would only take time.
     """
     parts, scores = with_background(manifold, parts, scores)
-    shares, best = weighed(parts, scores, rows, chance)
+    shares, _ = weighed(parts, scores, rows, chance)
+    shares, best = fewest(parts, shares, scores, rows, min(chance, NOTHING))
     return KernelDensity(manifold, *pruned(parts, shares)), best
 
 
