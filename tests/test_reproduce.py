@@ -138,14 +138,14 @@ def test_bad_input_is_named(arguments, said):
 @pytest.mark.slow
 def test_an_interrupted_training_is_no_trial(monkeypatch):
     row = tiny(ROWS["table3-unimodal-modulus"])
-    fit = trial.fit
+    fit = DequantizedFlow.fit
 
-    def stopped(*args):
-        fitted, draws = fit(*args)
+    def stopped(*args, **options):
+        fitted = fit(*args, **options)
         fitted.record.stopped = "interrupted"
-        return fitted, draws
+        return fitted
 
-    monkeypatch.setattr(trial, "fit", stopped)
+    monkeypatch.setattr(DequantizedFlow, "fit", stopped)
     with pytest.raises(KeyboardInterrupt):
         trial.run(row, 0)
 

@@ -105,7 +105,7 @@ def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["missing", "cut", "steps", "trial"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "steps", "trial", "target"])
 def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tmp_path, damage):
     path = tmp_path / "models" / f"{figures.S2}.foliax"
     path.parent.mkdir()
@@ -113,6 +113,9 @@ def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tm
     row = tiny_row(figures.S2, steps=6 if damage == "steps" else 5)
     if damage != "missing":
         path.write_bytes(data[:-100] if damage == "cut" else data)
+    if damage == "target":
+        other = targets.SphereModes(Sphere(2), ((0.0, 0.0, 1.0),), 3.0)
+        row = dataclasses.replace(row, target=lambda number: other)
     if damage == "trial":
         monkeypatch.setattr(figures, "TRIAL", 1)
     figures.learned(row, tmp_path)

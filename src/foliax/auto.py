@@ -39,7 +39,10 @@ MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
 LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
-"""Of all the time, what a candidate must have: a flow that is soon cut short is of no use."""
+"""Of all the time, what a candidate must have for itself, after `SHARE` was taken of what is left.
+
+A flow that is soon cut short is of no use.
+"""
 LEAST_FOR_A_FLOW = 2000
 LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
@@ -70,11 +73,11 @@ class Auto(AbstractSpec):
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
     the whole is never worse there than its best member, but for one that is too slow: a member must
     gain 0.001 nats, and as much for every half minute that it would take to evaluate as many rows
-    as there are; the record tells which one was left out for that. After that, kernels, which need
-    no held-out rows for themselves, are made anew of all rows where there is time; rows that the
-    caller has given for validation are not among them. Below 200 rows nothing is held out: the
-    local kernel, weighted by rows set aside in turn, is the answer. `flow` is tried from 2,000 rows
-    on, and where nothing else serves the manifold.
+    as there are; the record tells which one was left out for that. After that, kernels that were
+    not thinned are made anew of all rows where there is time; they need no held-out rows for
+    themselves. Rows that the caller has given for validation are not among them. Below 200 rows
+    nothing is held out: the local kernel, weighted by rows set aside in turn, is the answer. `flow`
+    is tried from 2,000 rows on, and where nothing else serves the manifold.
     """
 
     minutes: float = 2.0
@@ -239,9 +242,10 @@ def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> fl
     They may have gone to compiling, or to what is done once for many rows. So where it seems long
     it is tried again, and with ever more copies of the rows, as long as no such trial is long.
     """
-    rate, size = first / max(1, len(rows)), len(rows)
-    while rate * n > A_WHILE and size <= n and (size == len(rows) or rate * size <= PATIENCE):
-        began = time.monotonic()
+    rate, size = first / max(1, len(rows)), min(n, len(rows))
+    again = True
+    while rate * n > A_WHILE and (again or (size <= n and rate * size <= PATIENCE)):
+        again, began = False, time.monotonic()
         evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
         rate = min(rate, (time.monotonic() - began) / size)
         size *= 4
@@ -260,7 +264,7 @@ def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarra
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
-        slow = 0.0 if pi[number] > 0 else member.worth - WORTH
+        slow = member.worth if pi[number] == 0 and member.worth > WORTH else 0.0
         if alone >= score + slow:
             pi, score = np.eye(len(members))[number], alone
     record.events += [

@@ -1,6 +1,7 @@
 """Kernels evaluated without those too far away to count."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from foliax.manifolds import (
     Orientations,
     PositiveReals,
     Product,
+    Rounded,
     SpecialOrthogonal,
     Sphere,
     Torus,
@@ -28,6 +30,7 @@ from foliax.rivals.near import (
     components_of_parts,
     padded,
 )
+from foliax.rivals.shapes import Tangents, local_kernels
 
 from .test_kernel import cluster
 
@@ -108,6 +111,25 @@ def test_a_row_that_nothing_reaches_is_near_to_all(always):
     expected = [np.asarray(components_of(part, far, nobody), float)[:, 0] for part in parts]
     found = components_of_parts(parts, far)
     np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-5)
+
+
+def test_few_rows_have_few_levels():
+    """A column with as many values as rows: those of the rows that are left out go with them."""
+    space = Space(Product(Sphere(2), Rounded(0.001)))
+    values = 0.001 * np.random.default_rng(0).permutation(300)[:, None]
+    rows = np.concatenate([around_the_pole(300), values], axis=1).astype(np.float32)
+    data, relative = Data.of(space, rows, None), np.ones(2)
+    scale = ScaleKernels(space, *data[:3], np.array([1.0, 100.0]), relative)
+    (local,) = local_kernels(Tangents(space), data, relative, (8,), (0.5, 1.0))
+    chosen = np.arange(0, 300, 10)
+    for kernels in (scale, local):
+        assert len(kernels.levels[0]) == 512
+        some = kernels.near(chosen, np.ones(30, bool))
+        assert len(some.levels[0]) == 32
+        wanted = kernels.near(np.arange(300), np.isin(np.arange(300), chosen))
+        for y in rows[:3]:
+            found, expected = (part.log_components(jnp.asarray(y)) for part in (some, wanted))
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_rows_that_leave_are_left_out(always):

@@ -35,9 +35,6 @@ def run(row: Row, number: int) -> dict[str, Any]:
     target = row.target(number)
     compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
     fitted, draws = fit(row, number)
-    if fitted.record.stopped == "interrupted":
-        # The trainer would make do with what it has; a trial is whole or none.
-        raise KeyboardInterrupt
     began = time.monotonic()
     found = metrics.compare(
         coarse(fitted.density), target, row.points, key=compare_key, tol=tolerance(row.limits[0])
@@ -82,15 +79,20 @@ def key_of(row: Row, number: int) -> PRNGKeyArray:
 
 def fit(row: Row, number: int) -> tuple[Fitted, int]:
     """The density that a trial trains, and how many draws of the target it has seen."""
-    target = row.target(number)
+    target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
     if not isinstance(row.spec, DequantizedFlow):
-        return row.spec.fit_target(target.manifold, target, key=fit_key), 0
-    if row.rows:
+        fitted, draws = row.spec.fit_target(target.manifold, target, key=fit_key), 0
+    elif row.rows:
         data = metrics.samples(target, row.rows, key=rows_key)
-        return row.spec.fit(row.where, data, key=fit_key), row.rows
-    fitted = row.spec.fit(row.where, sampler(target), key=fit_key)
-    return fitted, row.spec.training.steps * row.spec.training.batch
+        fitted, draws = row.spec.fit(row.where, data, key=fit_key), row.rows
+    else:
+        fitted = row.spec.fit(row.where, sampler(target), key=fit_key)
+        draws = training.steps * training.batch
+    if fitted.record.stopped == "interrupted":
+        # The trainer would make do with what it has; a trial is whole or none.
+        raise KeyboardInterrupt
+    return fitted, draws
 
 
 def sampler(target: AbstractTarget):
@@ -121,6 +123,7 @@ def settings(row: Row, number: int) -> dict[str, Any]:
         "trial": number,
         "spec": repr(row.spec),
         "dequantization": repr(row.where),
+        "target": repr(row.target(number)),
         "steps": row.spec.training.steps,
         "rows": row.rows,
         "points": row.points,

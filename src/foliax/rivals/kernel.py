@@ -32,7 +32,7 @@ SIDE = 0.7
 LIGHT = 1000
 """Kernels that are evaluated in no time."""
 NOTHING = 1.0
-"""Nats of log-likelihood of all rows, for which no component is worth its time."""
+"""Nats of the weighed rows' log-likelihood, for which no component is worth its time."""
 DEPTH = 20.0
 """Nats below its peak from which a kernel hardly counts."""
 
@@ -52,8 +52,8 @@ class ScaleMixtureKernel(AbstractSpec):
     5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so many random rows as do not. The
     sharpest κ are left out where all of them together gain no more than `chance` nats of
     log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
-    would come of it; and beyond `max_rows` those of the smallest weights likewise, but for broad
-    ones.
+    would come of it. Likewise those of the smallest weights, for one nat (beyond `max_rows` for
+    `chance`), but for the broadest and for those of few kernels.
     """
 
     smallest: float = 0.5
@@ -316,12 +316,15 @@ def fewest(
 ) -> tuple[Float[np.ndarray, " k"], float]:
     """The shares without the smallest, which together gain no more than `chance` nats.
 
-    Those of few kernels stay: they take no time, and the broadest serve what is far from all rows.
+    Those of few kernels stay: they take no time; and the broadest, which serves what is far from
+    all rows.
     """
-    few = np.concatenate([np.full(part.components, part.count <= LIGHT) for part in parts])
-    order = np.lexsort((-shares, ~few))
+    stay = np.concatenate([np.full(part.components, part.count <= LIGHT) for part in parts])
+    breadths = np.concatenate([part.breadths for part in parts])
+    stay[np.argmax(np.where(shares > 0, breadths, -np.inf))] = True
+    order = np.lexsort((-shares, ~stay))
     order = order[shares[order] > 0]
-    order = order[: max(few[order].sum(), supported(scores[:, order], rows, chance))]
+    order = order[: max(stay[order].sum(), supported(scores[:, order], rows, chance))]
     fewer = np.zeros(len(shares))
     fewer[order], best = mixture_weights(scores[:, order], rows.weights)
     return fewer, best

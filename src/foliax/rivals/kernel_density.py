@@ -62,11 +62,12 @@ class KernelDensity(AbstractDensity):
 
     def _near(self, rows: np.ndarray, level: float) -> np.ndarray:
         """Without what cannot count where the density (of the charts) is above exp(level)."""
-        logs = [
-            components_near(part, rows, depths=part.log_peaks + own - level + NEGLIGIBLE) + own
-            for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True)
-        ]
-        return np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1)
+        value = np.full(len(rows), -np.inf)
+        for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
+            depths = part.log_peaks + own - level + NEGLIGIBLE
+            logs = components_near(part, rows, depths=depths) + own
+            value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
+        return value
 
     def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
         if not len(keys):

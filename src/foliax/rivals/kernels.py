@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -148,7 +149,7 @@ class AbstractKernels(eqx.Module):
         """What no component exceeds anywhere, but for the volume of charts."""
 
     @abc.abstractmethod
-    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> AbstractKernels:
+    def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> AbstractKernels:
         """Some of the rows' terms of every component; those that are not valid are nought."""
 
 
@@ -260,16 +261,18 @@ class ScaleKernels(AbstractKernels):
     def log_peaks(self) -> Float[np.ndarray, " k"]:
         return float(jax.nn.logsumexp(self.log_rows)) - np.asarray(self.log_masses, float)
 
-    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> ScaleKernels:
+    def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> ScaleKernels:
+        level, levels = levels_in(np.asarray(self.level)[chosen], self.levels)
         return eqx.tree_at(
-            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level),
+            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level, p.levels),
             self,
             (
                 self.rows[chosen],
                 self.embedded[chosen],
-                jnp.where(valid, self.log_rows[chosen], -jnp.inf),
+                np.where(valid, self.log_rows[chosen], -np.inf),
                 self.groups[chosen],
-                self.level[chosen],
+                level,
+                levels,
             ),
         )
 
@@ -285,6 +288,16 @@ def drawn_row(logs: Float[Array, " n"], *, key: PRNGKeyArray) -> Int[Array, ""]:
     k1, k2 = jax.random.split(key)
     block = jax.random.categorical(k1, jax.nn.logsumexp(blocks, axis=1))
     return block * side + jax.random.categorical(k2, blocks[block])
+
+
+def levels_in(
+    level: Int[np.ndarray, "n c"], levels: tuple[Any, ...]
+) -> tuple[Int[np.ndarray, "n c"], tuple[np.ndarray, ...]]:
+    """The levels that occur among some rows, and those rows' numbers in them."""
+    found = [np.unique(column, return_inverse=True) for column in level.T]
+    kept = tuple(padded(np.asarray(m)[used]) for m, (used, _) in zip(levels, found, strict=True))
+    numbers = np.reshape([number for _, number in found], level.T.shape).T
+    return numbers.astype(np.int32), kept
 
 
 def of_levels(
@@ -363,5 +376,5 @@ class Background(AbstractKernels):
     def log_peaks(self) -> Float[np.ndarray, " k"]:
         return np.full(1, -self.manifold.log_total_volume())
 
-    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> Background:
+    def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> Background:
         return self

@@ -112,7 +112,7 @@ def _some(
     chosen = padded(chosen)
     if len(chosen) >= kernels.count:
         return _all(kernels, padded(rows), padded(groups))[:m]
-    some = kernels.near(jnp.asarray(chosen, jnp.int32), jnp.arange(len(chosen)) < count)
+    some = kernels.near(chosen, np.arange(len(chosen)) < count)
     return _all(some, padded(rows), padded(groups))[:m]
 
 

@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 from ..density import padded
 from ..manifolds.combine import pieces
 from .kernel import Data
-from .kernels import AbstractKernels, Space, drawn_row, log_cell, log_sum, of_levels
+from .kernels import AbstractKernels, Space, drawn_row, levels_in, log_cell, log_sum, of_levels
 from .leaves import canonical, copies, factors_of
 from .tangents import AbstractTangent, covariances, tangent_of
 
@@ -165,10 +165,15 @@ class LocalKernels(AbstractKernels):
         total = float(jax.nn.logsumexp(self.log_scale)) + d * np.log(1e3)
         return total - d * np.log(np.asarray(self.widths, float))
 
-    def near(self, chosen: Int[Array, " c"], valid: Bool[Array, " c"]) -> LocalKernels:
+    def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> LocalKernels:
         frames, rows, whiten, log_scale, level = jax.tree.map(lambda a: a[chosen], _by_row(self))
-        log_scale = jnp.where(valid, log_scale, -jnp.inf)
-        return eqx.tree_at(_by_row, self, (frames, rows, whiten, log_scale, level))
+        log_scale = np.where(valid, log_scale, -np.inf)
+        level, levels = levels_in(np.asarray(level), self.levels)
+        return eqx.tree_at(
+            lambda p: (_by_row(p), p.levels),
+            self,
+            ((frames, rows, whiten, log_scale, level), levels),
+        )
 
     def sharpness(self, level: Int[Array, "... c"] | None = None) -> Float[Array, "... c"]:
         """1/s of cells: of all rows, or of these levels."""
