@@ -191,7 +191,7 @@ def test_small_weights_go_where_they_cost_and_gain_nothing(light, monkeypatch):
     data = Data.of(space, cluster(Sphere(2), 200), None)
     parts = [
         ScaleKernels(space, *data.take(np.arange(n))[:3], np.array([kappa]), np.ones(1))
-        for n, kappa in ((50, 1.0), (100, 10.0), (200, 100.0))
+        for n, kappa in ((50, 10.0), (100, 30.0), (200, 1.0))
     ]
     scores = np.tile([0.5, 0.5, 1.0], (200, 1))
     scores[0, 0] = scores[1, 1] = 6.0
@@ -201,6 +201,8 @@ def test_small_weights_go_where_they_cost_and_gain_nothing(light, monkeypatch):
     shares, best = fewest(parts, np.array([0.006, 0.2, 0.794]), scores, data, 5.0)
     assert shares[1] > 0.1
     assert best > 2, "what is needed stays"
+    shares, _ = fewest(parts[::-1], np.array([0.006, 0.2, 0.794]), scores, data, 1e9)
+    assert shares[0] > 0, "and the broadest"
 
 
 def test_components_that_gain_nothing_are_left_out(monkeypatch):

@@ -263,8 +263,8 @@ class ScaleKernels(AbstractKernels):
 
     def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> ScaleKernels:
         level, levels = levels_in(np.asarray(self.level)[chosen], self.levels)
-        return eqx.tree_at(
-            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level, p.levels),
+        some = eqx.tree_at(
+            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level),
             self,
             (
                 self.rows[chosen],
@@ -272,9 +272,9 @@ class ScaleKernels(AbstractKernels):
                 np.where(valid, self.log_rows[chosen], -np.inf),
                 self.groups[chosen],
                 level,
-                levels,
             ),
         )
+        return eqx.tree_at(lambda p: p.levels, some, levels) if levels else some
 
 
 def drawn_row(logs: Float[Array, " n"], *, key: PRNGKeyArray) -> Int[Array, ""]:

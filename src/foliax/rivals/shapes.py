@@ -169,11 +169,8 @@ class LocalKernels(AbstractKernels):
         frames, rows, whiten, log_scale, level = jax.tree.map(lambda a: a[chosen], _by_row(self))
         log_scale = np.where(valid, log_scale, -np.inf)
         level, levels = levels_in(np.asarray(level), self.levels)
-        return eqx.tree_at(
-            lambda p: (_by_row(p), p.levels),
-            self,
-            ((frames, rows, whiten, log_scale, level), levels),
-        )
+        some = eqx.tree_at(_by_row, self, (frames, rows, whiten, log_scale, level))
+        return eqx.tree_at(lambda p: p.levels, some, levels) if levels else some
 
     def sharpness(self, level: Int[Array, "... c"] | None = None) -> Float[Array, "... c"]:
         """1/s of cells: of all rows, or of these levels."""
