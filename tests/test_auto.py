@@ -104,9 +104,10 @@ def test_members_that_gain_nothing_are_left_out():
     """Of two that score alike the dear one goes; one that alone serves some rows stays."""
     good, other = np.full(100, -1.0), np.where(np.arange(100) < 20, 2.0, -9.0)
     weights = np.ones(100)
-    shares, _ = worthwhile(np.stack([good, good], 1), weights, [1, 50])
+    worth = 2 * [auto.WORTH]
+    shares, _ = worthwhile(np.stack([good, good], 1), weights, [1, 50], worth)
     assert shares.tolist() == pytest.approx([1, 0])
-    shares, score = worthwhile(np.stack([good, other], 1), weights, [1, 50])
+    shares, score = worthwhile(np.stack([good, other], 1), weights, [1, 50], worth)
     assert shares.min() > 0.05
     assert score > -1
 

@@ -283,13 +283,12 @@ def worthwhile(
     scores: Float[np.ndarray, "h k"],
     weights: Float[np.ndarray, " h"],
     work: list[int],
-    worth: list[float] | None = None,
+    worth: list[float],
 ) -> tuple[Float[np.ndarray, " k"], float]:
     """Shares by EM and their score, without those that gain less than their `worth`.
 
-    The dear ones first, by worth and then by work; `WORTH` where none is given.
+    The dear ones first, by worth and then by work.
     """
-    worth = [WORTH] * len(work) if worth is None else worth
     use = np.ones(len(work), bool)
 
     def weighed(use: np.ndarray) -> tuple[np.ndarray, float]:
