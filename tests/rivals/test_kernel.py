@@ -262,6 +262,27 @@ def test_it_learns_a_mixed_table(spec):
     assert gain.value > 3 * gain.error, gain
 
 
+def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
+    """Of many small groups, sharp in place, broad in hour and size, few rows show nothing."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(700, size=4000)
+    place = rng.normal(size=(700, 3))[group]
+    place = place / np.linalg.norm(place, axis=1, keepdims=True) + 0.01 * rng.normal(size=(4000, 3))
+    place /= np.linalg.norm(place, axis=1, keepdims=True)
+    hour = rng.uniform(-np.pi, np.pi, 4000)
+    size = np.exp(0.3 * rng.normal(size=4000) + group % 60 / 20)
+    rows = np.column_stack([place, hour, size]).astype(np.float32)
+    manifold = Product(Sphere(2), Circle(), PositiveReals())
+
+    def held_out():
+        spec = ScaleMixtureKernel(largest=5e5, ratio=4.0)
+        return -spec.fit(manifold, rows, key=KEY).record.best_validation
+
+    found = held_out()
+    monkeypatch.setattr(kernel, "TURNS", kernel.TURNS[:1])
+    assert found > held_out() + 0.05
+
+
 def test_refusals_and_bad_input():
     with pytest.raises(UnsupportedManifoldError, match="no kernel for Stiefel"):
         COARSE.fit(Stiefel(3, 2), np.eye(3, 2).reshape(1, -1), key=KEY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -24,7 +24,10 @@ from .kernels import AbstractKernels, Background, ScaleKernels, Space
 from .near import components_of_parts
 from .weights import mixture_weights
 
-SUBSAMPLE = 600
+TURNS = ((600, 600, 2.0), (8000, 1000, 2**0.5))
+"""How ratios of bandwidths are found: of so many kernels, by so many rows, in steps of a factor."""
+FAR = 16.001
+"""How far a ratio may be from one over its deviation; sixteen, in spite of rounding."""
 SAMPLE = 20_000
 """Rows that tell how many are near each other."""
 SIDE = 0.7
@@ -46,7 +49,7 @@ class ScaleMixtureKernel(AbstractSpec):
     maximise the leave-one-out likelihood of the rows by EM. A row leaves together with its exact
     copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
     rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
-    product, angles of a torus) their ratios are found by the same likelihood on at most 600 rows.
+    product, angles of a torus) their ratios are found by the same likelihood on at most 8,000 rows.
     Beyond `max_rows` a fifth of the rows, and so many at the most, weigh kernels made of the rest;
     then all carry kernels, those in one cube of 0.7 bandwidths as one; where this leaves more than
     5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so many random rows as do not. The
@@ -231,31 +234,42 @@ def _without_one_copy(kernels: ScaleKernels, data: Data) -> np.ndarray:
 def find_relative(
     space: Space, data: Data, kappas: np.ndarray, key: PRNGKeyArray
 ) -> Float[np.ndarray, " s"]:
-    """The bandwidths' ratios: one over the deviation of each, then halved and doubled by turns.
+    """The bandwidths' ratios: one over the deviation of each, then changed by turns.
 
-    By a factor of 16 at most: ties within a column would reward ever sharper kernels there.
+    First doubled and halved on few rows, then by smaller steps on more. By a factor of 16 at most:
+    ties within a column would reward ever sharper kernels there.
     """
-    order = np.asarray(jax.random.permutation(key, len(data.rows)))[:SUBSAMPLE]
-    some = data.take(np.sort(order))
     owners = space.owners()
     embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
     variance = np.bincount(owners, embedded.var(0))
-    relative = np.where(variance > 0, 1 / np.sqrt(np.maximum(variance, 1e-300)), 1.0)
+    start = np.where(variance > 0, 1 / np.sqrt(np.maximum(variance, 1e-300)), 1.0)
     if space.bandwidths == 1:
         # One bandwidth is as good as another where the κ cover them all.
-        return np.ones(1) if np.isfinite(space.manifold.log_total_volume()) else relative
+        return np.ones(1) if np.isfinite(space.manifold.log_total_volume()) else start
+    order = np.asarray(jax.random.permutation(key, len(data.rows)))
+    relative = start
+    for centres, asked, step in TURNS:
+        some, few = (data.take(np.sort(order[:count])) for count in (centres, asked))
 
-    def score(relative):
-        # Every other scale, and few steps: enough to tell ratios apart.
-        kernels = ScaleKernels(space, some.rows, some.weights, some.groups, kappas[::2], relative)
-        return mixture_weights(leave_one_out(kernels, some), some.weights, steps=50)[1]
+        def score(relative, some=some, few=few):
+            # Every other scale, few rows and few steps: enough to tell ratios apart.
+            kernels = ScaleKernels(space, *some[:3], kappas[::2], relative)
+            return mixture_weights(leave_one_out(kernels, few), few.weights, steps=50)[1]
 
-    start, best = relative, score(relative)
+        relative = climbed(score, relative, start, step)
+    return relative
+
+
+def climbed(
+    score: Callable[[np.ndarray], float], relative: np.ndarray, start: np.ndarray, step: float
+) -> np.ndarray:
+    """Ratios of a larger score, of which one at a time is changed by the factor `step`."""
+    best = score(relative)
     for _ in range(3):
         before = best
-        for s in range(space.bandwidths):
-            for factor in (2.0, 0.5):
-                while 1 / 16 <= relative[s] * factor / start[s] <= 16:
+        for s in range(len(relative)):
+            for factor in (step, 1 / step):
+                while 1 / FAR <= relative[s] * factor / start[s] <= FAR:
                     tried = relative.copy()
                     tried[s] *= factor
                     found = score(tried)
