@@ -37,6 +37,16 @@ def test_jitter_stays_within_the_cells():
     assert (moved[:, 1] == 0).all()
 
 
+@pytest.mark.parametrize(
+    ("by_row", "widths"),
+    [(False, [[1, 0.1], [0.001, 1], [1, 1]]), (True, [[0.1] * 2, [0.001] * 2, [1, 1]])],
+)
+def test_a_row_may_tell_of_zeros_that_a_file_has_not(by_row, widths, monkeypatch, tmp_path):
+    (tmp_path / "earthquake.csv").write_text("lat,lon\n38,58.2\n35.683,36\n7,8\n")
+    monkeypatch.setattr(real, "DATA", tmp_path)
+    np.testing.assert_allclose(real.recorded("earthquake", by_row).widths, widths)
+
+
 def test_absent_data_is_skipped_with_a_message(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(real, "DATA", tmp_path / "nowhere")
     monkeypatch.setattr(own, "FILES", {"moons": ("no-such-package", "1.0", "x.csv")})
