@@ -25,7 +25,14 @@ from .rivals.kernel import ScaleMixtureKernel
 from .rivals.local import LocalKernel
 from .rivals.mixtures import DirectionalMixture
 from .rivals.weights import mixture_weights
-from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, UnsupportedManifoldError, hold_out
+from .specs import (
+    LEAST_TO_HOLD_OUT,
+    MOST_HELD_OUT,
+    AbstractSpec,
+    Fitted,
+    UnsupportedManifoldError,
+    hold_out,
+)
 from .stacking import Stacked
 from .training import Training
 
@@ -44,7 +51,6 @@ LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 A flow that is soon cut short is of no use.
 """
 LEAST_FOR_A_FLOW = 2000
-LEAST_TO_HOLD_OUT = 200
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
 CLIMBED_A_MINUTE = 5000

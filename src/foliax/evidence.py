@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import PRNGKeyArray
 
-from .specs import hold_out
+from .specs import LEAST_TO_HOLD_OUT, hold_out
 from .tables import Finding, Schema, audit
 
 MOST_TRAIN, MOST_TEST = 5000, 2000
-LEAST_TO_HOLD_OUT = 200
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,8 @@ from .density import AbstractDensity
 from .manifolds import AbstractManifold
 from .record import Record
 
+LEAST_TO_HOLD_OUT = 200
+"""Rows of which some can be spared."""
 MOST_HELD_OUT = 4000
 """Rows that suffice to say when to stop; a share of very many would take longer than training."""
 
