@@ -9,8 +9,9 @@ and test rows score. Beside the plain test score stands that of test rows jitter
 the cell of each value's last recorded digit, since spikes on a lattice would win without meaning.
 The files have no trailing zeros, so that 38 may have been recorded as 38.0; beside 58.2 it was. So
 there is a third score, of test rows moved within the cells of their row's last digits.
-Results are stored in benchmarks/results/real.json as they come; `--show` prints them. Needs
-../shared/data for the field's sets and the packages of benchmarks.own for the others.
+Results are stored in benchmarks/results/real.json as they come, and in the end docs/real.md is
+written from what is stored; `--show` does that alone. Needs ../shared/data for the field's sets and
+the packages of benchmarks.own for the others.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import own
+from benchmarks.real_results import PROTOCOLS, SPLITS, name_of, publish, show, store, stored
 from benchmarks.splits import Recorded, Split, divided
 from foliax import metrics
 from foliax.auto import FLOW, Auto
@@ -43,8 +43,6 @@ from foliax.specs import AbstractSpec
 from foliax.stacking import Stacked, Stacking
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-RESULTS = Path(__file__).parent / "results" / "real.json"
-SPLITS = 5
 
 SETS = {
     "volcano": ("volcano", None),
@@ -71,7 +69,6 @@ MODELS = {
     "flow": FLOW,
     "auto": Auto(),
 }
-PROTOCOLS = ("deduplicated", "raw", "all rows")
 # What total mass is measured from: kernels whose scales lie between those of the models, mixed so
 # that none of the ranges is left out.
 NEAR = {
@@ -83,14 +80,6 @@ NEAR = {
 DRAWS, MOST = 6_000, 100_000
 SURE = 0.0025
 """Of total masses, the standard error to reach."""
-# Test scores of ../shared/data/README.md: measured there (kernels), or as printed in the papers.
-PUBLISHED = {
-    "earthquake": {"reference kernel": -0.14, "best published (raw rows)": -0.40},
-    "flood": {"reference kernel": 0.44, "best published (raw rows)": 0.42},
-    "fire": {"reference kernel": -3.58, "best published (raw rows)": -2.47},
-    "rna T⁷": {"local kernel": -4.86, "best published": -5.27},
-    "rna T⁵": {"local kernel": -1.04},
-}
 
 
 def available() -> list[str]:
@@ -234,46 +223,6 @@ def log_density(density, rows: np.ndarray) -> np.ndarray:
     return metrics.log_densities(density, rows, key=jax.random.key(3))[0]
 
 
-def stored() -> dict:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
-def name_of(label: str, model: str, number: int, protocol: str) -> str:
-    """Under which a result is stored."""
-    plain = f"{label} | {model} | {number}"
-    return plain if protocol == PROTOCOLS[0] else f"{plain} | {protocol}"
-
-
-def show(results: dict) -> None:
-    """Means ± standard deviations over splits; the mean mass with its standard error."""
-    table = Table("set", "model", "rows", "splits", "test NLL", "jittered", "by rows")
-    for column in ("mass", "fit s", "known"):
-        table.add_column(column)
-    for label, model, protocol in itertools.product((*SETS, *own.FILES), MODELS, PROTOCOLS):
-        names = [name_of(label, model, number, protocol) for number in range(SPLITS)]
-        rows = [results[name] for name in names if name in results]
-        if not rows:
-            continue
-        scores = ("nll", "nll jittered", "nll jittered by rows")
-        plain, moved, by_row = ([r.get(k) for r in rows] for k in scores)
-        masses = np.array([r["mass"] for r in rows if r["mass"]]).reshape(-1, 2)
-        error = np.sqrt((masses[:, 1] ** 2).sum()) / max(len(masses), 1)
-        known = PUBLISHED.get(label, {})
-        table.add_row(
-            label,
-            model,
-            protocol,
-            str(len(rows)),
-            f"{np.mean(plain):.3f} ± {np.std(plain):.3f}",
-            f"{np.mean(moved):.3f} ± {np.std(moved):.3f}",
-            f"{np.mean(by_row):.3f}" if None not in by_row else "–",
-            str(metrics.Estimate(masses[:, 0].mean(), error)) if len(masses) else "–",
-            f"{max(r['fit and score seconds'] for r in rows):.0f}",
-            f"{known[model]:.2f}" if model in known else "",
-        )
-    Console(width=140).print(table)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     names = [*MODELS, *SETS, *own.FILES]
@@ -294,10 +243,10 @@ def main() -> None:
             if name in stored() and not chosen.again:
                 continue
             found = measure(model, label, number, chosen.protocol, number < chosen.masses)
-            results = {**stored(), name: found}
-            RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            store(name, found)
             print(name, json.dumps(found, ensure_ascii=False), flush=True)
     show(stored())
+    publish(stored())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import own, real
+from benchmarks import own, real, real_results
 from benchmarks.splits import Recorded, divided
 from foliax.manifolds import Euclidean
 
@@ -59,5 +59,27 @@ def test_absent_data_is_skipped_with_a_message(monkeypatch, tmp_path, capsys):
 
 
 def test_results_are_kept_apart_by_protocol():
-    names = {real.name_of("flood", "auto", 0, protocol) for protocol in real.PROTOCOLS}
+    names = {
+        real_results.name_of("flood", "auto", 0, protocol) for protocol in real_results.PROTOCOLS
+    }
     assert names == {"flood | auto | 0", "flood | auto | 0 | raw", "flood | auto | 0 | all rows"}
+
+
+def test_the_page_is_that_of_the_stored_results():
+    found = real_results.page(real_results.stored())
+    assert real_results.PAGE.read_text(encoding="utf-8") == found, (
+        "python -m benchmarks.real --show"
+    )
+
+
+def test_means_errors_and_shares_of_the_splits():
+    event = "held-out log density of the whole (0.250 kernel, 0.750 local kernel): 1.0"
+    splits = [
+        {"nll": 1.0, "mass": [1.0, 0.003], "events": [event]},
+        {"nll": -2.0, "mass": [0.998, 0.004], "events": ["(1.000 kernel): 1.0 of the whole"]},
+    ]
+    group = real_results.Group("flood", "auto", "all rows", splits)
+    assert group.mean("nll", deviation=True) == "−0.500 ± 1.500"
+    assert group.mean("nll jittered") == "–"
+    assert group.estimate("mass", 4) == "0.9990 ± 0.0025"
+    assert group.made_of() == "kernel 62%, local kernel 38%"
