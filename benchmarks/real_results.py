@@ -28,6 +28,8 @@ ABOUT = {
     "airports": "the world's airports, S²",
     "galaxies": "place, axis and length of galaxies, S² × S¹ × (0, ∞)",
     "flights": "clocks at departure and arrival, minutes in the air, T² × Z",
+    "cities": "place and population of cities, S² × (0, ∞)",
+    "weather": "date, temperatures and wind of days, S¹ × R² × (0, ∞)",
 }
 # Test scores of ../shared/data/README.md: measured there (kernels), or as printed in the papers.
 PUBLISHED = {
