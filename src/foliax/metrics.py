@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .density import AbstractDensity
+from .manifolds import AbstractManifold
 from .marginal import evaluate
 from .targets import AbstractTarget
 
@@ -91,19 +92,29 @@ def total_mass(
     volume. `tol`: error of the log densities, where reachable.
     """
     k1, k2, k3 = jax.random.split(key, 3)
-    manifold = density.manifold
     uniform = n if near is None else n - round(share * n)
-    keys = jax.random.split(k1, uniform)
-    rows = np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
-    log_uniform = -manifold.log_total_volume()
+    rows = uniform_rows(density.manifold, uniform, key=k1)
     if near is None:
         value = evaluate(density, rows, tol=tol, key=k3).value
-        return estimate(np.exp(value - log_uniform))
+        return estimate(np.exp(value + density.manifold.log_total_volume()))
     rows = np.concatenate([rows, samples(near, n - uniform, key=k2)])
     value = evaluate(density, rows, tol=tol, key=k3).value
     log_near, _ = log_densities(near, rows, key=k3)
-    taken = uniform / n
-    log_proposal = np.logaddexp(log_uniform + np.log(taken), log_near + np.log1p(-taken))
+    return controlled_mass(value, log_near, uniform / n, density.manifold)
+
+
+def uniform_rows(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np.ndarray:
+    """n points of the uniform density."""
+    keys = jax.random.split(key, n)
+    return np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
+
+
+def controlled_mass(
+    value: np.ndarray, log_near: np.ndarray, uniform: float, manifold: AbstractManifold
+) -> Estimate:
+    """∫ q by q's and a like density's values, at points of which a share `uniform` is uniform."""
+    log_uniform = np.log(uniform) - manifold.log_total_volume()
+    log_proposal = np.logaddexp(log_uniform, log_near + np.log1p(-uniform))
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 
@@ -130,19 +141,30 @@ def compare(
     key: PRNGKeyArray,
     tol: float = math.inf,
 ) -> Comparison:
-    """q against p by n samples of each; q's log densities to an error of `tol`, where reachable."""
+    """q against p by n samples of each; q's log densities to an error of `tol`, where reachable.
+
+    Total mass is by the samples of p, and a quarter as many uniform points.
+    """
     k1, k2, k3, k4, k5 = jax.random.split(key, 5)
     from_q, from_p = samples(density, n, key=k1), samples(target, n, key=k2)
     at_q = evaluate(density, from_q, tol=tol, key=k3)
     at_p = evaluate(density, from_p, tol=tol, key=k4)
+    spread = uniform_rows(density.manifold, max(1, n // 4), key=k5)
+    at_spread = evaluate(density, spread, tol=tol, key=k5)
+    p_at_p, p_at_spread = (log_densities(target, rows, key=k4)[0] for rows in (from_p, spread))
     log_w = log_densities(target, from_q, key=k3)[0] - at_q.value
-    log_v = at_p.value - log_densities(target, from_p, key=k4)[0]
+    log_v = at_p.value - p_at_p
     w, v = np.exp(log_w), np.exp(log_v)
     return Comparison(
         estimate(w - 1 - log_w),
         estimate(v - 1 - log_v),
         relative_ess(w),
-        total_mass(density, n, key=k5, near=target, tol=tol),
+        controlled_mass(
+            np.concatenate([at_p.value, at_spread.value]),
+            np.concatenate([p_at_p, p_at_spread]),
+            len(spread) / (n + len(spread)),
+            density.manifold,
+        ),
         float(np.sqrt((at_q.error**2).mean())),
         self_normalised(log_w),
         self_normalised(log_v),
