@@ -23,6 +23,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -77,7 +78,7 @@ NEAR = {
     ScaleMixtureKernel(30.0, 1000.0): 0.1,
     ScaleMixtureKernel(1000.0, 1e8): 0.1,
 }
-DRAWS, MOST = 6_000, 100_000
+DRAWS, MOST = 6_000, 250_000
 SURE = 0.0025
 """Of total masses, the standard error to reach."""
 
@@ -191,9 +192,11 @@ def ways_to_weigh(density, split: Split) -> Iterator[Callable[[int], metrics.Est
             tuple(density_of(spec, split) for spec in NEAR), jnp.log(jnp.array(list(NEAR.values())))
         )
         yield lambda n: metrics.total_mass(density, n, key=jax.random.key(2), near=near, share=0.9)
-    if part is not None or not finite:
-        within = part or density_of(ScaleMixtureKernel(), split)
-        yield lambda n: metrics.reciprocal_mass(density, within, n, key=jax.random.key(4))
+    inside: list[AbstractDensity] = [] if part is None else [part]
+    if not finite:
+        inside.append(density_of(ScaleMixtureKernel(), split))
+    for within in inside:
+        yield partial(metrics.reciprocal_mass, density, within, key=jax.random.key(4))
 
 
 def density_of(spec: AbstractSpec, split: Split) -> AbstractDensity:
