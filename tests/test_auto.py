@@ -222,9 +222,10 @@ def test_later_candidates_are_not_tried_when_time_is_up():
     assert Auto(1.0)._wanted("flow", 5000, Held(ANGLES, None), 30.0, record)
 
 
-def test_the_cheap_kernel_comes_first_where_rows_can_be_held_out():
+def test_the_cheap_come_first_where_rows_can_be_held_out():
     assert [name for name, _ in Auto()._candidates(150)][:2] == ["local kernel", "kernel"]
     assert [name for name, _ in Auto()._candidates(1000)][:2] == ["kernel", "local kernel"]
+    assert [name for name, _ in Auto()._candidates(20_001)][:2] == ["mixture", "kernel"]
 
 
 def test_a_flow_gets_the_time_that_is_left():

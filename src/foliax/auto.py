@@ -163,12 +163,17 @@ class Auto(AbstractSpec):
             for each in (SHAPED_A_MINUTE, CLIMBED_A_MINUTE)
         )
         most = min(scales.max_rows, shaped)
-        kernels: list[tuple[str, AbstractSpec]] = [
-            ("kernel", scales),
-            ("local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))),
-        ]
-        yield from kernels if n >= LEAST_TO_HOLD_OUT else kernels[::-1]
-        yield "mixture", dataclasses.replace(MIXTURE, max_rows=min(MIXTURE.max_rows, climbed))
+        kernel = "kernel", scales
+        local = "local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))
+        climber = dataclasses.replace(MIXTURE, max_rows=min(MIXTURE.max_rows, climbed))
+        mixture = "mixture", climber
+        if n < LEAST_TO_HOLD_OUT:
+            yield from (local, kernel, mixture)
+        elif n <= scales.max_rows:
+            yield from (kernel, local, mixture)
+        else:
+            # A mixture climbs so many rows and no more, a kernel is made of all.
+            yield from (mixture, kernel, local)
         yield "flow", self.flow
 
     def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
