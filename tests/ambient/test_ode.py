@@ -115,7 +115,8 @@ def test_log_determinant_is_a_barrier(det):
 def test_residual_layers_cannot_fold():
     """However large the weights, the Jacobian's eigenvalues exceed e^s (1 − SLACK)."""
     with jax.enable_x64(True):
-        layer = in_double(shaken(Residual(layers=1, width=8), noise=3.0).inner.layers[0])
+        stacked = in_double(shaken(Residual(layers=1, width=8), noise=3.0).inner.layers)
+        layer = jax.tree.map(lambda leaf: leaf[0], stacked)
         x = 3 * jr.normal(jr.key(0), (100, 3), jnp.float64)
         jacobians = jax.jit(jax.vmap(jax.jacfwd(layer)))(x)
         core = jnp.exp(-layer.log_scale)[:, None] * jacobians

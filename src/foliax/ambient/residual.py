@@ -70,29 +70,36 @@ class ResidualFlow(AbstractAmbient):
     layer rather than H² m. cost = N Σ |Δx|² / m. ``sample`` inverts by Newton's method.
     """
 
-    layers: tuple[GradientLayer, ...]
+    layers: GradientLayer
+    """All of them, stacked."""
     dim: int = eqx.field(static=True)
 
-    def __init__(self, layers: tuple[GradientLayer, ...]):
-        self.layers, self.dim = layers, len(layers[0].shift)
+    def __init__(self, layers: GradientLayer):
+        self.layers, self.dim = layers, layers.shift.shape[-1]
 
     def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
-        log_volume = cost = jnp.zeros((), x.dtype)
-        for layer in self.layers:
+        count = len(self.layers.shift)
+
+        def step(state, layer):
+            x, log_volume, cost = state
             value, log_det = layer.value_and_log_det(x)
-            log_volume = log_volume + log_det
-            cost = cost + len(self.layers) * jnp.mean((value - x) ** 2)
-            x = value
+            return (value, log_volume + log_det, cost + count * jnp.mean((value - x) ** 2)), None
+
+        zero = jnp.zeros((), x.dtype)
+        (x, log_volume, cost), _ = jax.lax.scan(step, (x, zero, zero), self.layers)
         log_normal = -0.5 * jnp.sum(x**2) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
         return log_normal + log_volume, cost
 
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw: a normal, taken back through the layers."""
-        x = jr.normal(key, (self.dim,), self.layers[0].shift.dtype)
-        for layer in reversed(self.layers):
-            x = inverse_of(layer, x, (x - layer.shift) * jnp.exp(-layer.log_scale))
-        return x
+
+        def step(x, layer):
+            guess = (x - layer.shift) * jnp.exp(-layer.log_scale)
+            return inverse_of(layer, x, guess), None
+
+        x = jr.normal(key, (self.dim,), self.layers.shift.dtype)
+        return jax.lax.scan(step, x, self.layers, reverse=True)[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,5 +119,5 @@ class Residual(AbstractAmbientSpec):
     ) -> AbstractAmbient:
         """The flow over N(0, I)."""
         keys = jr.split(key, self.layers)
-        layers = tuple(GradientLayer(dim, self.width, key=k) for k in keys)
+        layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(keys)
         return Scaled(ResidualFlow(layers), shift, scale)
