@@ -112,6 +112,15 @@ def test_log_determinant_is_a_barrier(det):
         assert value < jnp.log(0.01)
 
 
+@pytest.mark.parametrize("m", [1, 2, 4, 9])
+def test_log_determinant_of_positive_matrices(m):
+    with jax.enable_x64(True):
+        root = jr.normal(jr.key(m), (20, m, m), jnp.float64)
+        matrices = root @ jnp.swapaxes(root, 1, 2) + 0.1 * jnp.eye(m)
+        found = jax.vmap(log_determinant_of_positive)(matrices)
+        assert jnp.allclose(found, jnp.linalg.slogdet(matrices)[1], atol=1e-9)
+
+
 def test_residual_layers_cannot_fold():
     """However large the weights, the Jacobian's eigenvalues exceed e^s (1 − SLACK)."""
     with jax.enable_x64(True):

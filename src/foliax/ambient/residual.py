@@ -9,7 +9,7 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
-from foliax.ambient.determinant import determinant
+from foliax.ambient.determinant import log_determinant_of_positive
 from foliax.ambient.discrete_ode import inverse_of
 from foliax.ambient.scaled import Scaled
 
@@ -60,7 +60,7 @@ class GradientLayer(eqx.Module):
         # Σ_k w_k (1 − h_k²) A_k A_kᵀ as one matrix product for the whole batch
         ridges = (w[:, None, None] * a[:, :, None] * a[:, None, :]).reshape(len(h), -1)
         jacobian = jnp.eye(m, dtype=x.dtype) + ((1 - h**2) @ ridges).reshape(m, m)
-        return value, jnp.log(determinant(jacobian)) + jnp.sum(self.log_scale)
+        return value, log_determinant_of_positive(jacobian) + jnp.sum(self.log_scale)
 
 
 class ResidualFlow(AbstractAmbient):
