@@ -7,7 +7,7 @@ import jax.random as jr
 import pytest
 
 from foliax.ambient import DiscreteODE, NeuralODE, Residual
-from foliax.ambient.determinant import determinant, log_determinant
+from foliax.ambient.determinant import determinant, log_determinant, log_determinant_of_positive
 from foliax.ambient.field import EXACT_DIM, TanhField, probe_of
 from foliax.ambient.residual import SLACK
 from tests.ambient.cases import SPECS, draws, in_double, log_probs, shaken
