@@ -137,14 +137,14 @@ def flights() -> Recorded:
 
 @functools.cache
 def cities() -> Recorded:
-    """Cities of 15,000 people and more, S² × (0, ∞): place and population.
+    """Cities of mostly 15,000 people and more, S² × (0, ∞): place and population.
 
     A population's cell is that of its last digit which is not 0.
     """
-    cities = json.loads(located("cities").read_text(encoding="utf-8")).values()
-    cities = [city for city in cities if city["population"] > 0]
-    places = [(str(city["latitude"]), str(city["longitude"])) for city in cities]
-    people = [str(city["population"]) for city in cities]
+    everything = json.loads(located("cities").read_text(encoding="utf-8")).values()
+    found = [city for city in everything if city["population"] > 0]
+    places = [(str(city["latitude"]), str(city["longitude"])) for city in found]
+    people = [str(city["population"]) for city in found]
     cells = [10.0 ** (len(text) - len(text.rstrip("0"))) for text in people]
 
     def points(values: np.ndarray) -> np.ndarray:
@@ -160,7 +160,10 @@ def cities() -> Recorded:
 
 @functools.cache
 def weather() -> Recorded:
-    """Days in Seattle, S¹ × R² × (0, ∞): date, highest and lowest temperature, wind."""
+    """Days in Seattle, S¹ × R² × (0, ∞): date, highest and lowest temperature, wind.
+
+    Temperatures were whole degrees Fahrenheit once.
+    """
     with located("weather").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     days = [datetime.strptime(row["date"], "%Y/%m/%d").timetuple().tm_yday for row in rows]
@@ -173,7 +176,7 @@ def weather() -> Recorded:
         day = conversions.angles_from_period(values[:, :1], 365.25)
         return np.concatenate([day, values[:, 1:]], axis=1)
 
-    widths = np.broadcast_to([1, 0.1, 0.1, 0.1], values.shape)
+    widths = np.broadcast_to([1, 5 / 9, 5 / 9, 0.1], values.shape)
     return Recorded(Product(Circle(), Euclidean(2), PositiveReals()), values, widths, points)
 
 

@@ -140,14 +140,14 @@ def measure(
     density = fitted.density
     test, moved = (log_density(density, rows) for rows in (split.test, split.jittered))
     seconds = time.monotonic() - began
-    by_row = None
+    moved_by_row = None
     if label in SETS:
         finer = load(label, number, protocol == "raw", by_row=True).jittered
-        by_row = -float(log_density(density, finer).mean())
+        moved_by_row = -float(log_density(density, finer).mean())
     found = {
         "nll": -float(test.mean()),
         "nll jittered": -float(moved.mean()),
-        "nll jittered by rows": by_row,
+        "nll jittered by rows": moved_by_row,
         "mass": mass(density, split) if weigh else None,
         "fit seconds": round(fit_seconds, 1),
         "fit CPU seconds": round(fit_cpu, 1),
@@ -172,31 +172,31 @@ def mass(density, split: Split) -> metrics.Estimate:
 
     The latter where its standard error is smaller, as in many dimensions, and where there is no
     uniform density: by samples of the model, and the scale-mixture kernel within it, which is
-    nowhere much larger than the whole. By so many draws that the error is `SURE`, if `MOST` do.
+    nowhere much larger than the whole, or where there is none another one. By so many other draws
+    that the error is `SURE`, if `MOST` do.
     """
     ways = list(ways_to_weigh(density, split))
-    tried = [way(DRAWS) for way in ways]
+    tried = [way(DRAWS, key=jax.random.key(2)) for way in ways]
     best = min(range(len(ways)), key=lambda number: tried[number].error)
     error = tried[best].error
     if error <= SURE:
         return tried[best]
-    return ways[best](min(MOST, math.ceil(DRAWS * (error / SURE) ** 2)))
+    draws = min(MOST, math.ceil(DRAWS * (error / SURE) ** 2))
+    return ways[best](draws, key=jax.random.key(4))
 
 
-def ways_to_weigh(density, split: Split) -> Iterator[Callable[[int], metrics.Estimate]]:
-    """Estimates of total mass from so many draws."""
+def ways_to_weigh(density, split: Split) -> Iterator[Callable[..., metrics.Estimate]]:
+    """Estimates of total mass from so many draws by a key."""
     part = scale_part(density)
     finite = np.isfinite(split.manifold.log_total_volume())
     if finite:
         near = Stacked(
             tuple(density_of(spec, split) for spec in NEAR), jnp.log(jnp.array(list(NEAR.values())))
         )
-        yield lambda n: metrics.total_mass(density, n, key=jax.random.key(2), near=near, share=0.9)
-    inside: list[AbstractDensity] = [] if part is None else [part]
-    if not finite:
-        inside.append(density_of(ScaleMixtureKernel(), split))
-    for within in inside:
-        yield partial(metrics.reciprocal_mass, density, within, key=jax.random.key(4))
+        yield partial(metrics.total_mass, density, near=near, share=0.9)
+    if part is not None or not finite:
+        within = part or density_of(ScaleMixtureKernel(), split)
+        yield partial(metrics.reciprocal_mass, density, within)
 
 
 def density_of(spec: AbstractSpec, split: Split) -> AbstractDensity:

@@ -74,12 +74,15 @@ def test_the_page_is_that_of_the_stored_results():
 
 def test_means_errors_and_shares_of_the_splits():
     event = "held-out log density of the whole (0.250 kernel, 0.750 local kernel): 1.0"
-    splits = [
-        {"nll": 1.0, "mass": [1.0, 0.003], "events": [event]},
-        {"nll": -2.0, "mass": [0.998, 0.004], "events": ["(1.000 kernel): 1.0 of the whole"]},
-    ]
+    splits = {
+        0: {"nll": 1.0, "mass": [1.0, 0.003], "gain": [0, 0.1], "events": [event]},
+        3: {"nll": -2.0, "mass": [0.998, 0.004], "gain": [2, 0.1], "events": ["no shares"]},
+    }
     group = real_results.Group("flood", "auto", "all rows", splits)
     assert group.mean("nll", deviation=True) == "−0.500 ± 1.500"
     assert group.mean("nll jittered") == "–"
     assert group.estimate("mass", 4) == "0.9990 ± 0.0025"
-    assert group.made_of() == "kernel 62%, local kernel 38%"
+    assert group.estimate("gain", 1) == "1.0 ± 1.0", "splits differ more than their errors say"
+    assert group.made_of() == "local kernel 37.5%, kernel 12.5%"
+    other = group._replace(model="kernel", splits={3: splits[3], 4: splits[3]})
+    assert list(other.only(group).splits) == [3]

@@ -112,7 +112,10 @@ def uniform_rows(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np
 def controlled_mass(
     value: np.ndarray, log_near: np.ndarray, uniform: float, manifold: AbstractManifold
 ) -> Estimate:
-    """∫ q by q's and a like density's values, at points of which a share `uniform` is uniform."""
+    """∫ q by the values of q and of a normalised density like it, of which the points are drawn.
+
+    But for a share `uniform` of them, which is uniform.
+    """
     log_uniform = np.log(uniform) - manifold.log_total_volume()
     log_proposal = np.logaddexp(log_uniform, log_near + np.log1p(-uniform))
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))

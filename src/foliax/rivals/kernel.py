@@ -49,11 +49,11 @@ class ScaleMixtureKernel(AbstractSpec):
     maximise the leave-one-out likelihood of the rows by EM. A row leaves together with its exact
     copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
     rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
-    product, angles of a torus) their ratios are found by the same likelihood on at most 8,000 rows.
-    Beyond `max_rows` a fifth of the rows, and so many at the most, weigh kernels made of the rest;
-    then all carry kernels, those in one cube of 0.7 bandwidths as one; where this leaves more than
-    5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so many random rows as do not. The
-    sharpest κ are left out where all of them together gain no more than `chance` nats of
+    product, angles of a torus) their ratios are found by the same likelihood, of at most 1,000 rows
+    under at most 8,000 kernels. Beyond `max_rows` a fifth of the rows, and so many at the most,
+    weigh kernels made of the rest; then all carry kernels, those in one cube of 0.7 bandwidths as
+    one; where this leaves more than 5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so
+    many random rows as do not. The sharpest κ are left out where all of them together gain no more than `chance` nats of
     log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
     would come of it. Likewise those of the smallest weights, for one nat (beyond `max_rows` for
     `chance`), but for the broadest and for those of few kernels.
@@ -252,7 +252,8 @@ def find_relative(
         some, few = (data.take(np.sort(order[:count])) for count in (centres, asked))
 
         def score(relative, some=some, few=few):
-            # Every other scale, few rows and few steps: enough to tell ratios apart.
+            # Every other scale, few rows and few steps: enough to tell ratios apart. Where copies
+            # stay, the scores lack a constant, since the total is not that of the few.
             kernels = ScaleKernels(space, *some[:3], kappas[::2], relative)
             return mixture_weights(leave_one_out(kernels, few), few.weights, steps=50)[1]
 
