@@ -74,8 +74,9 @@ class Group(NamedTuple):
 
     def mean(self, score: str, deviation: bool = False) -> str:
         """A score's mean over the splits, and their standard deviation; a dash where one lacks."""
-        found = [split.get(score) for split in self.splits.values()]
-        if None in found:
+        splits = self.splits.values()
+        found = [split[score] for split in splits if split.get(score) is not None]
+        if len(found) < len(splits):
             return "–"
         spread = f" ± {np.std(found):.3f}" if deviation else ""
         return f"{np.mean(found):.3f}{spread}".replace("-", "−")
@@ -129,7 +130,7 @@ def groups(results: dict) -> list[Group]:
     found: dict[tuple[str, str, str], dict[int, dict]] = {}
     for name, split in results.items():
         label, model, number, *protocol = name.split(" | ")
-        group = (label, model, *(protocol or PROTOCOLS[:1]))
+        group = label, model, protocol[0] if protocol else PROTOCOLS[0]
         found.setdefault(group, {})[int(number)] = split
     together = [Group(*key, splits) for key, splits in found.items()]
     return sorted(together, key=lambda g: (list(ABOUT).index(g.label), g.protocol, g.model))
@@ -234,8 +235,8 @@ def page(results: dict) -> str:
             "\nWhat auto made of it, by shares in the mixture, means over the splits:\n",
             markdown(["set", "members"], made),
             "\n## Each model by itself\n",
-            "Fitted to training rows alone; validation rows find the weights of a stack. Known: what\n"
-            "a like kernel scores on the same files, not jittered.\n",
+            "Fitted to training rows alone; validation rows find the weights of a stack.\n"
+            "Known: what a like kernel scores on the same files, not jittered.\n",
             markdown(heads_of_others, others),
             "",
         ]

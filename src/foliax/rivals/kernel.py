@@ -53,10 +53,10 @@ class ScaleMixtureKernel(AbstractSpec):
     under at most 8,000 kernels. Beyond `max_rows` a fifth of the rows, and so many at the most,
     weigh kernels made of the rest; then all carry kernels, those in one cube of 0.7 bandwidths as
     one; where this leaves more than 5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so
-    many random rows as do not. The sharpest κ are left out where all of them together gain no more than `chance` nats of
-    log-likelihood: so much comes of a few rows that happen to be near each other, and only spikes
-    would come of it. Likewise those of the smallest weights, for one nat (beyond `max_rows` for
-    `chance`), but for the broadest and for those of few kernels.
+    many random rows as do not. The sharpest κ are left out where all of them together gain no more
+    than `chance` nats of log-likelihood: so much comes of a few rows that happen to be near each
+    other, and only spikes would come of it. Likewise those of the smallest weights, for one nat
+    (beyond `max_rows` for `chance`), but for the broadest and for those of few kernels.
     """
 
     smallest: float = 0.5
