@@ -171,9 +171,12 @@ def test_what_is_done_once_is_not_charged_to_every_row(monkeypatch):
     assert each == pytest.approx(1000)
     # Never called where it is quick anyway; once only where it is slow.
     assert seconds_for(n, Slow(Circle(), clock, 1e9, 0.0), rows, first=0.01) == pytest.approx(10)
-    monkeypatch.setattr(auto, "PATIENCE", 0.1)
+    monkeypatch.setattr(auto, "PATIENCE", 1.0)
     found = seconds_for(n, Slow(Circle(), clock, 0.3, 0.0), rows, first=3.0)
     assert found == pytest.approx(300)
+    # Not even once where no compiling can have taken so long.
+    found = seconds_for(n, Slow(Circle(), clock, 1e9, 0.0), rows, first=5.0)
+    assert found == pytest.approx(5000)
 
 
 def test_kernels_are_made_anew_of_all_rows(monkeypatch):

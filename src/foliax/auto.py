@@ -251,10 +251,11 @@ def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> fl
     """What evaluating n rows takes, given that some took `first` seconds.
 
     They may have gone to compiling, or to what is done once for many rows. So where it seems long
-    it is tried again, and with ever more copies of the rows, as long as no such trial is long.
+    it is tried again, unless it took longer than compiling ever does, and with ever more copies of
+    the rows, as long as no such trial is long.
     """
     rate, size = first / max(1, len(rows)), min(n, len(rows))
-    again = True
+    again = first <= 4 * PATIENCE
     while rate * n > A_WHILE and (again or (size <= n and rate * size <= PATIENCE)):
         again, began = False, time.monotonic()
         evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)

@@ -21,8 +21,8 @@ MANY = 1_000_000
 """Rows evaluated at once, whose components are held in memory."""
 NEGLIGIBLE = 16.0
 """Nats below a density at which what is left out changes no digit of it."""
-PILOT = 256
-"""Rows that tell how low the density is where most of them are."""
+PILOT, FEWEST = 256, 16
+"""Rows that tell how low the density is where most of them are, and the fewest that do."""
 
 
 class KernelDensity(AbstractDensity):
@@ -46,7 +46,9 @@ class KernelDensity(AbstractDensity):
         if len(rows) * pairs < LARGE:
             return super().log_probs(rows, numbers, key, chunk)
         charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
-        some = np.random.default_rng(0).choice(len(rows), min(len(rows), PILOT), replace=False)
+        # A few seconds' work at the most, where kernels are many.
+        pilots = min(len(rows), PILOT, max(FEWEST, 4 * LARGE // pairs))
+        some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
         pilot, _ = super().log_probs(rows[some], numbers[some], key, chunk)
         low = float(np.quantile(pilot - charts[some], 0.02))
         if not np.isfinite(low):
