@@ -26,6 +26,10 @@ from .weights import mixture_weights
 
 TURNS = ((600, 600, 2.0), (8000, 1000, 2**0.5))
 """How ratios of bandwidths are found: of so many kernels, by so many rows, in steps of a factor."""
+ASKED = 1000
+"""Rows that tell which concentrations are of use."""
+SLIGHT = 1e-4
+"""A weight of no use."""
 FAR = 16.001
 """How far a ratio may be from one over its deviation; sixteen, in spite of rounding."""
 SAMPLE = 20_000
@@ -91,7 +95,8 @@ class ScaleMixtureKernel(AbstractSpec):
         relative = find_relative(space, data, self.kappas(), key)
         if len(data.rows) > self.max_rows:
             return self._of_many(space, data, relative, key, began)
-        kernels = ScaleKernels(space, *data[:3], self.kappas(), relative)
+        kappas = useful(space, data, relative, self.kappas(), key)
+        kernels = ScaleKernels(space, *data[:3], kappas, relative)
         scores = leave_one_out(kernels, data)
         return fitted(*mixed(where, (kernels,), scores, data, self.chance), began)
 
@@ -259,6 +264,22 @@ def find_relative(
 
         relative = climbed(score, relative, start, step)
     return relative
+
+
+def useful(
+    space: Space, data: Data, relative: np.ndarray, kappas: np.ndarray, key: PRNGKeyArray
+) -> np.ndarray:
+    """The concentrations to which some of the rows give any weight, and those next to them.
+
+    All of them where kernels are cheap: of few rows, or of one bandwidth.
+    """
+    if len(data.rows) <= 4 * ASKED or space.bandwidths == 1:
+        return kappas
+    few = data.take(np.sort(np.asarray(jax.random.permutation(key, len(data.rows)))[:ASKED]))
+    kernels = ScaleKernels(space, *data[:3], kappas, relative)
+    _, scores = with_background(space.manifold, [kernels], leave_one_out(kernels, few))
+    weighty = mixture_weights(scores, few.weights)[0][: len(kappas)] > SLIGHT
+    return kappas[np.convolve(weighty, np.ones(3), "same") > 0]
 
 
 def climbed(
