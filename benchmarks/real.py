@@ -195,8 +195,8 @@ def ways_to_weigh(density, split: Split) -> Iterator[Callable[..., metrics.Estim
         )
         yield partial(metrics.total_mass, density, near=near, share=0.9)
     if part is not None or not finite:
-        within = part or density_of(ScaleMixtureKernel(), split)
-        yield partial(metrics.reciprocal_mass, density, within)
+        other = part or density_of(ScaleMixtureKernel(), split)
+        yield partial(metrics.bridged_mass, density, other)
 
 
 def density_of(spec: AbstractSpec, split: Split) -> AbstractDensity:

@@ -6,7 +6,15 @@ from foliax import targets
 from foliax.density import AbstractDensity
 from foliax.manifolds import Orthogonal
 from foliax.marginal import LogProb
-from foliax.metrics import compare, log_densities, moments, samples, squared_distance, total_mass
+from foliax.metrics import (
+    bridged_mass,
+    compare,
+    log_densities,
+    moments,
+    samples,
+    squared_distance,
+    total_mass,
+)
 
 TARGETS = {
     "S²": targets.sphere_s2(),
@@ -74,6 +82,14 @@ def test_a_density_equals_itself_and_a_wrong_normaliser_is_seen():
     wrong = compare(Scaled(target, np.log(1.1)), target, 2000, key=jax.random.key(0))
     assert wrong.mass.value == pytest.approx(1.1, abs=3 * wrong.mass.error)
     assert wrong.kl_qp.value == pytest.approx(1 / 1.1 - 1 + np.log(1.1), rel=1e-3)
+
+
+def test_a_bridge_finds_the_mass_and_its_error():
+    a = targets.TorusModes(targets.Torus(2), ((0.3, -0.2),))
+    b = targets.TorusModes(targets.Torus(2), ((0.7, 0.4),))
+    found = bridged_mass(Scaled(a, np.log(1.1)), b, 5000, key=jax.random.key(0))
+    assert found.error < 0.01
+    assert found.value == pytest.approx(1.1, abs=3 * found.error)
 
 
 def test_kl_between_two_von_mises_densities():

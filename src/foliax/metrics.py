@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from scipy.special import expit
 
 from .density import AbstractDensity
 from .manifolds import AbstractManifold
@@ -121,19 +122,28 @@ def controlled_mass(
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 
-def reciprocal_mass(
-    density: AbstractDensity, within: AbstractDensity, n: int = 20_000, *, key: PRNGKeyArray
+def bridged_mass(
+    density: AbstractDensity, other: AbstractDensity, n: int = 20_000, *, key: PRNGKeyArray
 ) -> Estimate:
-    """∫ q as 1/E_q[g/q], by samples of q, for a normalised g.
+    """∫ q as E_r[q/(q + r)] / E_q[r/(q + r)], by n samples of q and of a normalised r.
 
-    Of small error, in many dimensions too, where g is nowhere much larger than q, as a member of a
-    mixture q is; and it sees whether q's samples and log densities agree.
+    Meng and Wong 1996. All that is averaged lies between 0 and 1, so that the error can be
+    trusted, on infinite volumes and in many dimensions too; it is small where q and r are alike.
+    And it sees whether q's samples and log densities agree.
     """
-    k1, k2, k3 = jax.random.split(key, 3)
-    rows = samples(density, n, key=k1)
-    ratio = log_densities(within, rows, key=k2)[0] - log_densities(density, rows, key=k3)[0]
-    found = estimate(np.exp(ratio))
-    return Estimate(1 / found.value, found.error / found.value**2)
+    k1, k2, k3, k4 = jax.random.split(key, 4)
+
+    def log_ratio(rows: np.ndarray) -> np.ndarray:
+        log_q, log_r = (
+            log_densities(density, rows, key=k3)[0],
+            log_densities(other, rows, key=k4)[0],
+        )
+        return log_q - log_r
+
+    above = estimate(expit(log_ratio(samples(other, n, key=k1))))
+    below = estimate(expit(-log_ratio(samples(density, n, key=k2))))
+    value = above.value / below.value
+    return Estimate(value, value * math.hypot(above.error / above.value, below.error / below.value))
 
 
 def compare(
