@@ -24,11 +24,12 @@ class GradientLayer(eqx.Module):
     shrunk until Σ |w_k| |A_k|² < SLACK, so its eigenvalues exceed 1 − SLACK and no fold can occur.
     """
 
-    directions: Float[Array, "h m"]
-    offsets: Float[Array, " h"]
-    weights: Float[Array, " h"]
-    log_scale: Float[Array, " m"]
-    shift: Float[Array, " m"]
+    # With an axis before for many layers, stacked.
+    directions: Float[Array, "... h m"]
+    offsets: Float[Array, "... h"]
+    weights: Float[Array, "... h"]
+    log_scale: Float[Array, "... m"]
+    shift: Float[Array, "... m"]
 
     def __init__(self, dim: int, width: int, *, key: PRNGKeyArray):
         directions_key, offsets_key, weights_key = jr.split(key, 3)
