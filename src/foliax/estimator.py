@@ -70,7 +70,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
         fitted = fit_watched(
-            spec_of(self.model, minutes=self.minutes),
+            spec_of(self.model, minutes=float(self.minutes)),
             self.manifold_,
             rows,
             key=_key(self.random_state),
