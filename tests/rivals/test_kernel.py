@@ -283,6 +283,20 @@ def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
     assert found > held_out() + 0.05
 
 
+def test_concentrations_of_no_use_are_not_tried_on_all_rows(monkeypatch):
+    """Fewer of them, and as good a score; all where few rows make kernels cheap."""
+    rows, spec = cluster(Torus(2), 300), ScaleMixtureKernel(largest=1e6)
+    space, kappas = Space(Torus(2)), spec.kappas()
+    data, ratios = Data.of(space, rows, None), np.ones(2)
+    assert len(kernel.useful(space, data, ratios, kappas, KEY)) == len(kappas)
+    expected = spec.fit(Torus(2), rows, key=KEY).record.best_validation
+    monkeypatch.setattr(kernel, "ASKED", 70)
+    assert len(kernel.useful(space, data, ratios, kappas, KEY)) < len(kappas) / 2
+    found = spec.fit(Torus(2), rows, key=KEY).record.best_validation
+    # So much may be given up for sharp or slight components, of whichever are tried.
+    assert found == pytest.approx(expected, abs=(spec.chance + kernel.NOTHING) / len(rows))
+
+
 def test_refusals_and_bad_input():
     with pytest.raises(UnsupportedManifoldError, match="no kernel for Stiefel"):
         COARSE.fit(Stiefel(3, 2), np.eye(3, 2).reshape(1, -1), key=KEY)
