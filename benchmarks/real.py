@@ -168,12 +168,11 @@ def measure(
 
 
 def mass(density, split: Split) -> metrics.Estimate:
-    """Total mass from a kernel and the uniform density, or from the density's own samples.
+    """Total mass from a kernel and the uniform density, or by a bridge to another density.
 
     The latter where its standard error is smaller, as in many dimensions, and where there is no
-    uniform density: by samples of the model, and the scale-mixture kernel within it, which is
-    nowhere much larger than the whole, or where there is none another one. By so many other draws
-    that the error is `SURE`, if `MOST` do.
+    uniform density: to the scale-mixture kernel within the model, or where there is none to one of
+    its own. By so many other draws that the error is `SURE`, if `MOST` do.
     """
     ways = list(ways_to_weigh(density, split))
     tried = [way(DRAWS, key=jax.random.key(2)) for way in ways]
