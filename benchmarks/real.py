@@ -38,8 +38,6 @@ from foliax.auto import FLOW, Auto
 from foliax.density import AbstractDensity
 from foliax.manifolds import Sphere, Torus, conversions
 from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
-from foliax.rivals.kernel_density import KernelDensity
-from foliax.rivals.kernels import ScaleKernels
 from foliax.specs import AbstractSpec
 from foliax.stacking import Stacked, Stacking
 
@@ -171,8 +169,8 @@ def mass(density, split: Split) -> metrics.Estimate:
     """Total mass from a kernel and the uniform density, or by a bridge to another density.
 
     The latter where its standard error is smaller, as in many dimensions, and where there is no
-    uniform density: to the scale-mixture kernel within the model, or where there is none to one of
-    its own. By so many other draws that the error is `SURE`, if `MOST` do.
+    uniform density: to a local kernel, the most alike. By so many other draws that the error is
+    `SURE`, if `MOST` do.
     """
     ways = list(ways_to_weigh(density, split))
     tried = [way(DRAWS, key=jax.random.key(2)) for way in ways]
@@ -186,38 +184,16 @@ def mass(density, split: Split) -> metrics.Estimate:
 
 def ways_to_weigh(density, split: Split) -> Iterator[Callable[..., metrics.Estimate]]:
     """Estimates of total mass from so many draws by a key."""
-    part = scale_part(density)
-    finite = np.isfinite(split.manifold.log_total_volume())
-    if finite:
+    if np.isfinite(split.manifold.log_total_volume()):
         near = Stacked(
             tuple(density_of(spec, split) for spec in NEAR), jnp.log(jnp.array(list(NEAR.values())))
         )
         yield partial(metrics.total_mass, density, near=near, share=0.9)
-    if part is not None or not finite:
-        other = part or density_of(ScaleMixtureKernel(), split)
-        yield partial(metrics.bridged_mass, density, other)
+    yield partial(metrics.bridged_mass, density, density_of(LocalKernel(), split))
 
 
 def density_of(spec: AbstractSpec, split: Split) -> AbstractDensity:
     return spec.fit(split.manifold, split.train, key=jax.random.key(1)).density
-
-
-def scale_part(density) -> KernelDensity | None:
-    """The scale-mixture kernels among several parts of a density, normalised."""
-    if isinstance(density, Stacked):
-        return next(filter(None, map(scale_part, density.members)), None)
-    if not isinstance(density, KernelDensity):
-        return None
-    kept = [
-        (part, own)
-        for part, own in zip(density.parts, density.log_weights, strict=True)
-        if isinstance(part, ScaleKernels)
-    ]
-    if not kept or len(density.parts) < 3:
-        return None
-    parts, logs = zip(*kept, strict=True)
-    total = jax.nn.logsumexp(jnp.concatenate(logs))
-    return KernelDensity(density.manifold, parts, tuple(own - total for own in logs))
 
 
 def log_density(density, rows: np.ndarray) -> np.ndarray:

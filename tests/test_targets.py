@@ -92,6 +92,12 @@ def test_a_bridge_finds_the_mass_and_its_error():
     assert found.value == pytest.approx(1.1, abs=3 * found.error)
 
 
+def test_a_bridge_between_densities_that_do_not_overlap_is_an_error():
+    target = targets.TorusModes(targets.Torus(2), ((0.3, -0.2),))
+    with pytest.raises(ValueError, match="do not overlap"):
+        bridged_mass(Scaled(target, -30.0), target, 100, key=jax.random.key(0))
+
+
 def test_kl_between_two_von_mises_densities():
     """KL of a unimodal T² density from a shifted one, in closed form: Σ A(1)(1 − cos shift)."""
     from scipy.special import ive

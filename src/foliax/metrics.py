@@ -142,6 +142,8 @@ def bridged_mass(
 
     above = estimate(expit(log_ratio(samples(other, n, key=k1))))
     below = estimate(expit(-log_ratio(samples(density, n, key=k2))))
+    if min(above.value, below.value) < 1 / n:
+        raise ValueError("No bridge: samples of the two densities do not overlap.")
     value = above.value / below.value
     return Estimate(value, value * math.hypot(above.error / above.value, below.error / below.value))
 
