@@ -40,7 +40,7 @@ from scipy.special import gammaln
 
 from docs.build import DOCS, picture
 from foliax import DensityEstimator, metrics
-from foliax.auto import FAILURES, spec_of
+from foliax.auto import FAILURES, Auto, spec_of
 from foliax.directional import log_vmf_mass
 from foliax.manifolds import (
     AbstractManifold,
@@ -65,7 +65,18 @@ CHUNK = 65_536
 """Rows drawn at once."""
 SEED = 30
 # name: colour and marker
-MODELS = {"auto": (MODEL, "o"), "flow": (DATA_EDGE, "s"), "kernel": (RULE, "^")}
+MODELS = {
+    "auto": (MODEL, "o"),
+    "auto, 5 minutes": (MODEL, "D"),
+    "flow": (DATA_EDGE, "s"),
+    "kernel": (RULE, "^"),
+}
+SPECS = {
+    "auto": Auto(),
+    "auto, 5 minutes": Auto(minutes=5.0),
+    "flow": spec_of("flow"),
+    "kernel": spec_of("kernel"),
+}
 LIMITS = {"fit seconds": 600.0, "peak GiB": 4.0, "scoring seconds": 60.0}
 
 
@@ -298,13 +309,13 @@ TARGETS = {
 }
 
 
-def measure(where: str, model: str, n: int, minutes: float) -> dict:
+def measure(where: str, model: str, n: int) -> dict:
     """Fit a model to n rows, and score held-out ones."""
     target = TARGETS[where]
     rows, held = target.draw(n, SEED), target.draw(HELD_OUT, SEED + 1)
     before = peak()
     began, cpu = time.monotonic(), time.process_time()
-    spec = spec_of(model, minutes=minutes)
+    spec = SPECS[model]
     fitted = spec.fit(target.manifold, rows, key=jax.random.key(SEED))
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu
     found = evaluate(fitted.density, held, tol=0.05, max_rounds=2)
@@ -313,7 +324,6 @@ def measure(where: str, model: str, n: int, minutes: float) -> dict:
     rate = HELD_OUT / (time.monotonic() - began)
     return {
         "spec": repr(spec),
-        "minutes": minutes,
         "nll": metrics.estimate(-found.value),
         "excess": metrics.estimate(target.log_density(held) - found.value),
         "largest error": float(found.error.max()),
@@ -328,11 +338,12 @@ def measure(where: str, model: str, n: int, minutes: float) -> dict:
     }
 
 
-def million(minutes: float, n: int = 1_000_000) -> dict:
+def million(n: int = 1_000_000) -> dict:
     """Fit auto to n rows of S² by the estimator, and score as many others."""
     target = TARGETS["S²"]
     rows, others = target.draw(n, SEED), target.draw(n, SEED + 1)
     began = time.monotonic()
+    minutes = Auto().minutes
     estimator = DensityEstimator(target.manifold, minutes=minutes).fit(rows)
     fitted = time.monotonic()
     value = estimator.score_samples(others)
@@ -522,7 +533,8 @@ winding ridge of changing width, three clusters of very different size and a bac
 angles that follow one another along curves; on SO(3) a sharp and a broad peak, turns about an axis
 and a background; "mixed" is S² × time of day × half-line × counts, each depending on those before.
 A model's score on {held:,} held-out rows, less that of p itself, estimates KL(p‖q): 0 is perfect,
-in nats for each row. One set of rows each{settings}.
+in nats for each row. One set of rows and one core each; auto has {minutes:g} minutes, unless others
+are named.
 
 ![KL and fitting time against the number of rows](images/scaling.png)
 
@@ -532,19 +544,9 @@ peak memory is the whole process's, with Python and JAX; rows/s are of scoring o
 """
 
 
-def settings_of(results: dict) -> str:
-    """auto's budget and the cores of the rows, as far as they are stored."""
-    found = [r for r in results["rows"].values() if "failed" not in r]
-    minutes, cores = (
-        "/".join(f"{value:g}" for value in sorted({r[key] for r in found}))
-        for key in ("minutes", "cores")
-    )
-    return f"; auto's budget: {minutes} minutes; cores: {cores}" if found else ""
-
-
 def page(results: dict) -> str:
     """The page of the documentation, every number from the results."""
-    parts = [PREAMBLE.format(held=HELD_OUT, settings=settings_of(results))]
+    parts = [PREAMBLE.format(held=HELD_OUT, minutes=Auto().minutes)]
     for where in TARGETS:
         rows = completed(results, where)
         if rows:
@@ -591,7 +593,6 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {[*TARGETS, *MODELS]}, or million")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="numbers of rows")
     parser.add_argument("--most", type=int, default=max(ROWS), help="no more rows than these")
-    parser.add_argument("--minutes", type=float, default=2.0, help="auto's budget")
     parser.add_argument("--again", action="store_true", help="also what is stored already")
     parser.add_argument("--show", action="store_true", help="run nothing")
     chosen = parser.parse_args()
@@ -606,12 +607,12 @@ def main() -> None:
     if chosen.show or "million" in asked:
         runs = []
     if "million" in asked and not chosen.show:
-        store("million", alone(million, chosen.minutes))
+        store("million", alone(million))
     for n, where, model in runs:
         name = name_of(where, model, n)
         if name in stored()["rows"] and not chosen.again:
             continue
-        found = alone(measure, where, model, n, chosen.minutes)
+        found = alone(measure, where, model, n)
         store("rows", {name: found})
         print(name, json.dumps(found, ensure_ascii=False), flush=True)
     results = stored()

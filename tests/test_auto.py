@@ -34,7 +34,7 @@ ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
 
 def quick(monkeypatch, **replaced):
     """Auto with these candidates."""
-    monkeypatch.setattr(Auto, "_candidates", lambda self, n: iter(replaced.items()))
+    monkeypatch.setattr(Auto, "_candidates", lambda self, n, members: iter(replaced.items()))
     return Auto(flow=FLOW)
 
 
@@ -228,7 +228,16 @@ def test_later_candidates_are_not_tried_when_time_is_up():
 def test_the_cheap_come_first_where_rows_can_be_held_out():
     assert [name for name, _ in Auto()._candidates(150)][:2] == ["local kernel", "kernel"]
     assert [name for name, _ in Auto()._candidates(1000)][:2] == ["kernel", "local kernel"]
-    assert [name for name, _ in Auto()._candidates(20_001)][:2] == ["mixture", "kernel"]
+    assert [name for name, _ in Auto()._candidates(20_001)][:2] == ["mixture", "flow"]
+
+
+def test_a_flow_comes_early_where_rows_are_many_and_no_mixture_serves():
+    order, members = Auto()._candidates, []
+    for served, rest in ((False, ["flow", "kernel"]), (True, ["kernel", "local kernel", "flow"])):
+        tried = order(20_001, members)
+        assert next(tried)[0] == "mixture"
+        members += [None] * served
+        assert [name for name, _ in tried][: len(rest)] == rest
 
 
 def test_a_flow_gets_the_time_that_is_left():

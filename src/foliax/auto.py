@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -45,6 +45,8 @@ FLOW = DequantizedFlow(
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
+FIRST_SHARE = {"mixture": 0.4, "flow": 0.4}
+"""The same for the first that serves: others are to be tried beside it."""
 LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 """Of all the time, what a candidate must have for itself, after `SHARE` was taken of what is left.
 
@@ -115,11 +117,12 @@ class Auto(AbstractSpec):
             kept, held = self._split(everything, split_key)
         members: list[Member] = []
         record = Record(0)
-        for (name, spec), k in zip(self._candidates(len(kept.rows)), keys, strict=False):
+        for (name, spec), k in zip(self._candidates(len(kept.rows), members), keys, strict=False):
             left = began + 60 * self.minutes - time.monotonic()
             later = sum(m.again(len(everything.rows), held) for m in members)
             # Time to make kernels anew is kept where that leaves enough for the candidate.
-            seconds = SHARE.get(name, 1.0) * (left - later if later < left / 2 else left)
+            share = SHARE.get(name, 1.0) if members else FIRST_SHARE.get(name, 1.0)
+            seconds = share * (left - later if later < left / 2 else left)
             if members and not self._wanted(name, len(kept.rows), held, seconds, record):
                 continue
             if on_candidate is not None:
@@ -156,7 +159,10 @@ class Auto(AbstractSpec):
         rows, weights, *out = hold_out(*everything, self.validation, key, self.most_held_out)
         return Weighted(rows, weights), Held(*out, own=True)
 
-    def _candidates(self, n: int) -> Iterator[tuple[str, AbstractSpec]]:
+    def _candidates(
+        self, n: int, members: Sequence[Member] = ()
+    ) -> Iterator[tuple[str, AbstractSpec]]:
+        """In the order in which they are tried; `members`: those that have served by then."""
         scales = ScaleMixtureKernel()
         shaped, climbed = (
             max(LEAST_ROWS, int(each * self.minutes))
@@ -166,15 +172,15 @@ class Auto(AbstractSpec):
         kernel = "kernel", scales
         local = "local kernel", LocalKernel(scales=dataclasses.replace(scales, max_rows=most))
         climber = dataclasses.replace(MIXTURE, max_rows=min(MIXTURE.max_rows, climbed))
-        mixture = "mixture", climber
+        mixture, flow = ("mixture", climber), ("flow", self.flow)
         if n < LEAST_TO_HOLD_OUT:
-            yield from (local, kernel, mixture)
+            yield from (local, kernel, mixture, flow)
         elif n <= scales.max_rows:
-            yield from (kernel, local, mixture)
+            yield from (kernel, local, mixture, flow)
         else:
-            # A mixture climbs so many rows and no more, a kernel is made of all.
-            yield from (mixture, kernel, local)
-        yield "flow", self.flow
+            # A mixture climbs so many rows and no more, as does a flow; a kernel is made of all.
+            yield mixture
+            yield from (kernel, local, flow) if members else (flow, kernel, local)
 
     def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
         """Whether a candidate is worth its time, once there is one that works."""
