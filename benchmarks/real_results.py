@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from docs.build import DOCS
+from docs.build import DOCS, README, fill
 
 RESULTS = Path(__file__).parent / "results" / "real.json"
 PAGE = DOCS / "real.md"
@@ -110,6 +110,13 @@ class Group(NamedTuple):
         value, whose = PUBLISHED[self.label]
         return f"{value:.2f} ({whose})".replace("-", "−")
 
+    def title(self) -> str:
+        return f"{self.label}: {ABOUT[self.label]}{self.splits_told()}"
+
+    def splits_told(self) -> str:
+        """How many splits were run, if not all."""
+        return "" if len(self.splits) == SPLITS else f" ({len(self.splits)} of {SPLITS} splits)"
+
     def only(self, other: Group) -> Group:
         """The splits that the other has, too."""
         return self._replace(splits={n: s for n, s in self.splits.items() if n in other.splits})
@@ -193,18 +200,14 @@ whichever is larger. Total mass is that of split 0.
 def page(results: dict) -> str:
     """The page of the documentation, every number from the results."""
     everything = groups(results)
-    autos = [g for g in everything if g.model == "auto" and g.protocol == "all rows"]
-    kernels = {
-        g.label: g for g in everything if g.model == "scale kernel" and g.protocol == "all rows"
-    }
-    autos = [g for g in autos if g.label in kernels]
+    pairs = compared(everything)
     heads = ["set", "rows", "scale kernel", "auto", "by row", "not jittered", "gain", "published"]
     heads += ["total mass", "longest fit"]
     lines = [
         [
-            f"{g.label}: {ABOUT[g.label]}{splits_told(g)}",
+            g.title(),
             f"{min(g.splits.items())[1]['rows'][0]:,}",
-            kernels[g.label].only(g).mean(SCORES[0]),
+            kernel.mean(SCORES[0]),
             g.mean(SCORES[0], deviation=True),
             *(g.mean(score) for score in SCORES[1:]),
             g.estimate(GAIN, 3),
@@ -212,13 +215,13 @@ def page(results: dict) -> str:
             g.estimate("mass", 4),
             g.longest("fit seconds"),
         ]
-        for g in autos
+        for kernel, g in pairs
     ]
-    made = [[g.label, g.made_of()] for g in autos]
+    made = [[g.label, g.made_of()] for _, g in pairs]
     others = [
         [
             g.label,
-            g.model + splits_told(g),
+            g.model + g.splits_told(),
             g.mean(SCORES[0], deviation=True),
             g.mean(SCORES[2]),
             g.known(),
@@ -243,11 +246,33 @@ def page(results: dict) -> str:
     )
 
 
-def splits_told(group: Group) -> str:
-    """How many splits were run, if not all."""
-    return "" if len(group.splits) == SPLITS else f" ({len(group.splits)} of {SPLITS} splits)"
+def compared(everything: list[Group]) -> list[tuple[Group, Group]]:
+    """The kernel's splits and auto's, of sets where both had all rows."""
+    kernels, autos = (
+        {g.label: g for g in everything if g.model == model and g.protocol == "all rows"}
+        for model in ("scale kernel", "auto")
+    )
+    return [(kernels[label].only(g), g) for label, g in autos.items() if label in kernels]
+
+
+def summary(results: dict) -> str:
+    """The README's table."""
+    heads = ["set", "kernel", "auto", "gain, paired", "best published", "longest fit"]
+    lines = [
+        [
+            g.title(),
+            kernel.mean(SCORES[0]),
+            g.mean(SCORES[0], deviation=True),
+            g.estimate(GAIN, 3),
+            g.published(),
+            g.longest("fit seconds"),
+        ]
+        for kernel, g in compared(groups(results))
+    ]
+    return markdown(heads, lines)
 
 
 def publish(results: dict) -> None:
-    """Write the page."""
+    """Write the page and the README's table."""
     PAGE.write_text(page(results), encoding="utf-8")
+    fill(README, "real data", summary(results))

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+README = DOCS.parent / "README.md"
 ROOT = DOCS.parent
 BLOCK = re.compile(
     r"```(console|python|toml)([^\n]*)\n(.*?)```\n(?:\n?```text\n.*?```\n)?", re.DOTALL
@@ -148,6 +149,16 @@ def ended(text: str) -> str:
     """Without spaces at the ends of lines, and with one end of the last line."""
     lines = [line.rstrip() for line in text.rstrip().splitlines()]
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def fill(page: Path, name: str, text: str) -> None:
+    """Replace what stands between `<!-- name -->` and `<!-- end of name -->`."""
+    before, after = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    old = page.read_text(encoding="utf-8")
+    if not (before in old and after in old):
+        raise ValueError(f"{page} has no part between {before.strip()} and {after.strip()}.")
+    start, end = old.index(before) + len(before), old.index(after)
+    page.write_text(old[:start] + text + old[end:], encoding="utf-8")
 
 
 def picture(folder: Path, name: str) -> None:

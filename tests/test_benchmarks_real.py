@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks import own, real, real_results
 from benchmarks.splits import Recorded, divided
+from docs.build import README, fill
 from foliax.manifolds import Euclidean
 
 VALUES = np.random.default_rng(0).integers(0, 60, (200, 2)) / 10.0
@@ -70,6 +71,8 @@ def test_the_page_is_that_of_the_stored_results():
     assert real_results.PAGE.read_text(encoding="utf-8") == found, (
         "python -m benchmarks.real --show"
     )
+    summary = real_results.summary(real_results.stored())
+    assert summary in README.read_text(encoding="utf-8"), "python -m benchmarks.real --show"
 
 
 def test_means_errors_and_shares_of_the_splits():
@@ -86,3 +89,12 @@ def test_means_errors_and_shares_of_the_splits():
     assert group.made_of() == "local kernel 37.5%, kernel 12.5%"
     other = group._replace(model="kernel", splits={3: splits[3], 4: splits[3]})
     assert list(other.only(group).splits) == [3]
+
+
+def test_the_marked_part_of_a_page_is_replaced(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- b -->\nold\n<!-- end of b -->\nc\n")
+    fill(page, "b", "new\nlines")
+    assert page.read_text() == "a\n<!-- b -->\nnew\nlines\n<!-- end of b -->\nc\n"
+    with pytest.raises(ValueError, match="<!-- d -->"):
+        fill(page, "d", "")
