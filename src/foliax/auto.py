@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from .ambient import SplineCoupling
-from .density import AbstractDensity
+from .density import AbstractDensity, coarse
 from .dequantizers import Safe
 from .fit import DequantizedFlow
 from .manifolds import AbstractManifold
@@ -45,27 +45,36 @@ FLOW = DequantizedFlow(
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
-FIRST_SHARE = {"mixture": 0.4, "flow": 0.4}
+FIRST_SHARE = {"mixture": 0.4, "flow": 0.5}
 """The same for the first that serves: others are to be tried beside it."""
 LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 """Of all the time, what a candidate must have for itself, after `SHARE` was taken of what is left.
 
 A flow that is soon cut short is of no use.
 """
+ENOUGH = 48.0
+"""Seconds that are enough for any candidate to be begun."""
 LEAST_FOR_A_FLOW = 2000
 SHAPED_A_MINUTE = 6000
 """Rows of which the slow local kernel is made, for each minute there is."""
+WEIGHED_A_MINUTE = 3000
+"""`max_rows` of a kernel of very many rows, of which so many weigh the others, and a quarter as
+many are to be near a row."""
 CLIMBED_A_MINUTE = 5000
 """Rows that a mixture climbs: with more it would get no further than a few components in time."""
 LEAST_ROWS = 1000
-"""Of both, however short the time is."""
+"""Of each, however short the time is."""
+CLOSE = 0.05
+"""Error of a held-out row's log density, for which nothing more is done."""
 
 WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
 A_WHILE = 30.0
 """Seconds; a member must gain `WORTH` for each time as long that evaluating all rows takes."""
+FIRST_TRIAL = 512
+"""Rows of the first trial that tells how long a member takes."""
 PATIENCE = 15.0
-"""Seconds that one trial may last which tells how long a member takes."""
+"""Seconds that each later one may last."""
 
 OnCandidate = Callable[[str], None]
 OnBlock = Callable[[Block], None]
@@ -164,9 +173,9 @@ class Auto(AbstractSpec):
     ) -> Iterator[tuple[str, AbstractSpec]]:
         """In the order in which they are tried; `members`: those that have served by then."""
         scales = ScaleMixtureKernel()
-        shaped, climbed = (
+        shaped, climbed, weighed = (
             max(LEAST_ROWS, int(each * self.minutes))
-            for each in (SHAPED_A_MINUTE, CLIMBED_A_MINUTE)
+            for each in (SHAPED_A_MINUTE, CLIMBED_A_MINUTE, WEIGHED_A_MINUTE)
         )
         most = min(scales.max_rows, shaped)
         kernel = "kernel", scales
@@ -179,6 +188,7 @@ class Auto(AbstractSpec):
             yield from (kernel, local, mixture, flow)
         else:
             # A mixture climbs so many rows and no more, as does a flow; a kernel is made of all.
+            kernel = "kernel", dataclasses.replace(scales, max_rows=min(scales.max_rows, weighed))
             yield mixture
             yield from (kernel, local, flow) if members else (flow, kernel, local)
 
@@ -186,7 +196,7 @@ class Auto(AbstractSpec):
         """Whether a candidate is worth its time, once there is one that works."""
         if held.rows is None or (name == "flow" and n < LEAST_FOR_A_FLOW):
             return False
-        if seconds < LEAST_SHARE[name] * 60 * self.minutes:
+        if seconds < min(ENOUGH, LEAST_SHARE[name] * 60 * self.minutes):
             record.events.append(
                 f"{name}: not tried, {max(seconds, 0.0):.0f} s of {60 * self.minutes:.0f} s were "
                 "left for it."
@@ -218,7 +228,7 @@ class Held(NamedTuple):
         """Log densities; a NaN is an error."""
         if self.rows is None:
             return np.zeros(0)
-        return evaluate(fitted.density, self.rows, tol=0.02, key=key, max_rounds=2).value
+        return evaluate(coarse(fitted.density), self.rows, tol=CLOSE, key=key, max_rounds=3).value
 
 
 class Member(NamedTuple):
@@ -260,11 +270,11 @@ def seconds_for(n: int, density: AbstractDensity, rows: Any, first: float) -> fl
     it is tried again, unless it took longer than compiling ever does, and with ever more copies of
     the rows, as long as no such trial is long.
     """
-    rate, size = first / max(1, len(rows)), min(n, len(rows))
+    rate, size = first / max(1, len(rows)), min(n, len(rows), FIRST_TRIAL)
     again = first <= 4 * PATIENCE
     while rate * n > A_WHILE and (again or (size <= n and rate * size <= PATIENCE)):
         again, began = False, time.monotonic()
-        evaluate(density, np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
+        evaluate(coarse(density), np.resize(rows, (size, *rows.shape[1:])), tol=np.inf)
         rate = min(rate, (time.monotonic() - began) / size)
         size *= 4
     return rate * n

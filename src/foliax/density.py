@@ -15,7 +15,15 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from .ambient import AbstractAmbient
 from .dequantizers import AbstractDequantizer
 from .manifolds import AbstractDequantization, AbstractManifold
-from .marginal import AbstractIntegrator, Integrand, LogProb, default_integrator, rows_log_prob
+from .marginal import (
+    RQMC,
+    AbstractIntegrator,
+    Integrand,
+    LogProb,
+    Quadrature,
+    default_integrator,
+    rows_log_prob,
+)
 
 Point = Float[Array, " size"]
 Aux = Float[Array, " k"]
@@ -176,3 +184,12 @@ class DequantizedDensity(AbstractDensity):
         branches, cost = self.log_branches_and_cost(y, z)
         log_q = self.dequantizer.log_prob(self.manifold.features(y), z)
         return jax.nn.logsumexp(branches) - log_q, cost
+
+
+def coarse(density: AbstractDensity) -> AbstractDensity:
+    """The density with few nodes or samples for z: `evaluate` refines where that is not enough."""
+    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:
+        return density
+    g = density.dequantization
+    few = Quadrature(48) if g.auxiliary.size == 1 else RQMC(16)
+    return DequantizedDensity(g, density.ambient, density.dequantizer, few)

@@ -16,7 +16,7 @@ from .record import Record
 
 LEAST_TO_HOLD_OUT = 200
 """Rows of which some can be spared."""
-MOST_HELD_OUT = 4000
+MOST_HELD_OUT = 2000
 """Rows that suffice to say when to stop; a share of very many would take longer than training."""
 
 D = TypeVar("D", bound=AbstractDensity)

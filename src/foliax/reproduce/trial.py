@@ -17,9 +17,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from .. import files, metrics
-from ..density import AbstractDensity, DequantizedDensity
+from ..density import coarse
 from ..fit import DequantizedFlow
-from ..marginal import RQMC, Quadrature
 from ..specs import Fitted
 from ..targets import AbstractTarget
 from .recipes import Row
@@ -98,15 +97,6 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
 def sampler(target: AbstractTarget):
     """Fresh draws for the trainer."""
     return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))
-
-
-def coarse(density: AbstractDensity) -> AbstractDensity:
-    """The density with few nodes or samples for z: `compare` refines where that is not enough."""
-    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:
-        return density
-    g = density.dequantization
-    few = Quadrature(48) if g.auxiliary.size == 1 else RQMC(16)
-    return DequantizedDensity(g, density.ambient, density.dequantizer, few)
 
 
 def tolerance(limit: float) -> float:
