@@ -64,7 +64,7 @@ CLIMBED_A_MINUTE = 5000
 """Rows that a mixture climbs: with more it would get no further than a few components in time."""
 LEAST_ROWS = 1000
 """Of each, however short the time is."""
-CLOSE = 0.05
+CLOSE = 0.1
 """Error of a held-out row's log density, for which nothing more is done."""
 
 WORTH = 0.001
@@ -228,7 +228,7 @@ class Held(NamedTuple):
         """Log densities; a NaN is an error."""
         if self.rows is None:
             return np.zeros(0)
-        return evaluate(coarse(fitted.density), self.rows, tol=CLOSE, key=key, max_rounds=3).value
+        return evaluate(coarse(fitted.density), self.rows, tol=CLOSE, key=key, max_rounds=2).value
 
 
 class Member(NamedTuple):

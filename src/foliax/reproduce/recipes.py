@@ -93,14 +93,14 @@ def flow(
 
 
 # Our own: width of the layers, and of the dequantizer's.
-OWN_SIZES = {"S²": (56, 10), "S³": (150, 20), "T²": (44, 16), "O(3)": (128, 32)}
+OWN_SIZES = {"S²": (56, 10), "S³": (150, 20), "T²": (56, 1), "O(3)": (128, 32)}
 
 
-def own(size: str, **training) -> DequantizedFlow:
+def own(size: str, samples: int = 2, **training) -> DequantizedFlow:
     """Our own recipe, the same for all: a residual flow of twenty layers, importance-weighted."""
     width, radius = OWN_SIZES[size]
     by = {"rate": 6e-3, "warmup": 200, **training}
-    return flow(Residual(20, width), radius, ImportanceWeighted(2), **by)
+    return flow(Residual(20, width), radius, ImportanceWeighted(samples), **by)
 
 
 @functools.cache
@@ -165,7 +165,8 @@ def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
             Wrapping(torus, 2),
         ),
         "Möbius": (MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)), torus),
-        OWN: (own("T²", steps=10_000, batch=100), torus),
+        # Wrapped, there is no z to draw.
+        OWN: (own("T²", samples=1, steps=5_000, batch=100), Wrapping(torus, 1)),
     }
     return [
         Row("table3", density, method, always(make), spec, where, points=4_000, angles=True)
