@@ -233,11 +233,22 @@ def test_the_cheap_come_first_where_rows_can_be_held_out():
 
 def test_a_flow_comes_early_where_rows_are_many_and_no_mixture_serves():
     order, members = Auto()._candidates, []
-    for served, rest in ((False, ["flow", "kernel"]), (True, ["kernel", "local kernel", "flow"])):
+    for served, rest in (
+        (False, ["flow", "local kernel"]),
+        (True, ["kernel", "local kernel", "flow"]),
+    ):
         tried = order(20_001, members)
         assert next(tried)[0] == "mixture"
         members += [None] * served
         assert [name for name, _ in tried][: len(rest)] == rest
+
+
+def test_one_kernel_is_tried_however_late_it_is(monkeypatch):
+    names = "mixture", "local kernel", "kernel"
+    spec = quick(monkeypatch, **{name: ScaleMixtureKernel() for name in names})
+    events = dataclasses.replace(spec, minutes=1e-6).fit(Circle(), ANGLES, key=KEY).record.events
+    assert any(event.startswith("held-out log density of the local kernel") for event in events)
+    assert any(event.startswith("kernel: not tried") for event in events)
 
 
 def test_a_flow_gets_the_time_that_is_left():

@@ -45,7 +45,7 @@ FLOW = DequantizedFlow(
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
-FIRST_SHARE = {"mixture": 0.4, "flow": 0.5}
+FIRST_SHARE = {"mixture": 0.4, "flow": 0.4}
 """The same for the first that serves: others are to be tried beside it."""
 LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 """Of all the time, what a candidate must have for itself, after `SHARE` was taken of what is left.
@@ -94,7 +94,9 @@ class Auto(AbstractSpec):
     not thinned are made anew of all rows where there is time; they need no held-out rows for
     themselves. Rows that the caller has given for validation are not among them. Below 200 rows
     nothing is held out: the local kernel, weighted by rows set aside in turn, is the answer. `flow`
-    is tried from 2,000 rows on, and where nothing else serves the manifold.
+    is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond 20,000 rows the
+    mixture comes first, or the flow where no mixture serves, since their cost does not grow; one
+    kernel is tried in any case, even beyond the time.
     """
 
     minutes: float = 2.0
@@ -132,7 +134,9 @@ class Auto(AbstractSpec):
             # Time to make kernels anew is kept where that leaves enough for the candidate.
             share = SHARE.get(name, 1.0) if members else FIRST_SHARE.get(name, 1.0)
             seconds = share * (left - later if later < left / 2 else left)
-            if members and not self._wanted(name, len(kept.rows), held, seconds, record):
+            # One kernel is tried however late it is: nothing worse than it is to be the answer.
+            late = any("kernel" in m.name for m in members) or "kernel" not in name
+            if members and late and not self._wanted(name, len(kept.rows), held, seconds, record):
                 continue
             if on_candidate is not None:
                 on_candidate(name)
@@ -190,7 +194,8 @@ class Auto(AbstractSpec):
             # A mixture climbs so many rows and no more, as does a flow; a kernel is made of all.
             kernel = "kernel", dataclasses.replace(scales, max_rows=min(scales.max_rows, weighed))
             yield mixture
-            yield from (kernel, local, flow) if members else (flow, kernel, local)
+            # On products a local kernel of some rows is better and quicker than one of all.
+            yield from (kernel, local, flow) if members else (flow, local, kernel)
 
     def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
         """Whether a candidate is worth its time, once there is one that works."""

@@ -52,11 +52,15 @@ def components_near(
     Rows are taken in blocks of neighbours, and of the kernels only those whose reach meets a block.
     """
     groups = np.full(len(rows), -1) if groups is None else np.asarray(groups)
-    small = len(rows) * kernels.count * kernels.components < LARGE
-    if small or kernels.count <= FEW or not kernels.places.size:
+    if kernels.count <= FEW or not kernels.places.size:
         return _all(kernels, rows, groups)
     # On the host, so that picking some of many rows is no program to compile for every number.
     kernels = jax.tree.map(lambda a: np.asarray(a) if eqx.is_array(a) else a, kernels)
+    if len(rows) * kernels.count * kernels.components < LARGE:
+        everything = padded(np.arange(kernels.count))
+        return _all(
+            kernels.near(everything, np.arange(len(everything)) < kernels.count), rows, groups
+        )
     places = Places.of(kernels.places)
     if depths is None:
         # What counts lies the deeper, the more dimensions there are.
