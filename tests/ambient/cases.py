@@ -27,6 +27,7 @@ SPECS = {
     "neural-ode": NeuralODE(width=8, rtol=1e-6, atol=1e-7),
     "discrete-ode": DiscreteODE(width=8, steps=4),
     "residual": Residual(layers=2, width=8),
+    "residual-mixture": Residual(layers=2, width=8, components=3),
 }
 DIM = 3
 SHIFT = (0.5, -1.0, 2.0)

@@ -56,7 +56,7 @@ class MixtureOfGaussians(AbstractAmbient):
 
 @dataclasses.dataclass(frozen=True)
 class GaussianMixture(AbstractAmbientSpec):
-    """Mixture of ``components`` Gaussians of full covariance; means start as N(0, I) draws."""
+    """Mixture of ``components`` Gaussians of full covariance; means start as normal draws."""
 
     components: int = 16
 
@@ -68,13 +68,19 @@ class GaussianMixture(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """Components of equal weight; narrower the more there are, k^(−1/m)."""
-        k = self.components
-        mixture = MixtureOfGaussians(
-            logits=jnp.zeros(k),
-            means=jr.normal(key, (k, dim)),
-            log_diagonals=jnp.full((k, dim), jnp.log(k) / dim),
-            lowers=jnp.zeros((k, dim * (dim - 1) // 2)),
-            dim=dim,
-        )
-        return Scaled(mixture, shift, scale)
+        """The untrained mixture, moved and scaled."""
+        return Scaled(even_mixture(self.components, dim, key=key), shift, scale)
+
+
+def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
+    """k components of equal weight, narrower the more there are, k^(−1/m); of variance 1 in all.
+
+    One alone is N(0, I).
+    """
+    return MixtureOfGaussians(
+        logits=jnp.zeros(k),
+        means=jnp.sqrt(1 - k ** (-2 / dim)) * jr.normal(key, (k, dim)),
+        log_diagonals=jnp.full((k, dim), jnp.log(k) / dim),
+        lowers=jnp.zeros((k, dim * (dim - 1) // 2)),
+        dim=dim,
+    )

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.determinant import log_determinant_of_positive
 from foliax.ambient.discrete_ode import inverse_of
+from foliax.ambient.mixture import MixtureOfGaussians, even_mixture
 from foliax.ambient.scaled import Scaled
 
 SLACK = 0.9
@@ -65,7 +66,7 @@ class GradientLayer(eqx.Module):
 
 
 class ResidualFlow(AbstractAmbient):
-    """A chain of :class:`GradientLayer` from the data to N(0, I), with the exact determinant.
+    """A chain of :class:`GradientLayer` from the data to the base, with the exact determinant.
 
     An Euler discretisation of an ODE with a new gradient field at each step, at the price H m² of a
     layer rather than H² m. cost = N Σ |Δx|² / m. ``sample`` inverts by Newton's method.
@@ -73,10 +74,11 @@ class ResidualFlow(AbstractAmbient):
 
     layers: GradientLayer
     """All of them, stacked."""
+    base: MixtureOfGaussians
     dim: int = eqx.field(static=True)
 
-    def __init__(self, layers: GradientLayer):
-        self.layers, self.dim = layers, layers.shift.shape[-1]
+    def __init__(self, layers: GradientLayer, base: MixtureOfGaussians):
+        self.layers, self.base, self.dim = layers, base, base.dim
 
     def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
@@ -89,26 +91,29 @@ class ResidualFlow(AbstractAmbient):
 
         zero = jnp.zeros((), x.dtype)
         (x, log_volume, cost), _ = jax.lax.scan(step, (x, zero, zero), self.layers)
-        log_normal = -0.5 * jnp.sum(x**2) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
-        return log_normal + log_volume, cost
+        return self.base.log_prob(x) + log_volume, cost
 
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
-        """One draw: a normal, taken back through the layers."""
+        """One draw of the base, taken back through the layers."""
 
         def step(x, layer):
             guess = (x - layer.shift) * jnp.exp(-layer.log_scale)
             return inverse_of(layer, x, guess), None
 
-        x = jr.normal(key, (self.dim,), self.layers.shift.dtype)
-        return jax.lax.scan(step, x, self.layers, reverse=True)[0]
+        return jax.lax.scan(step, self.base.sample(key=key), self.layers, reverse=True)[0]
 
 
 @dataclasses.dataclass(frozen=True)
 class Residual(AbstractAmbientSpec):
-    """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE."""
+    """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE.
+
+    Its base is a mixture of ``components`` Gaussians, trained along. One Gaussian has to be torn
+    where the data are in parts, and leaves a bridge of mass between them; several need not be.
+    """
 
     layers: int = 8
     width: int = 64
+    components: int = 1
 
     def build(
         self,
@@ -118,7 +123,8 @@ class Residual(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow over N(0, I)."""
-        keys = jr.split(key, self.layers)
-        layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(keys)
-        return Scaled(ResidualFlow(layers), shift, scale)
+        """The flow over its base, which starts as N(0, I) or alike."""
+        base_key, *keys = jr.split(key, 1 + self.layers)
+        layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
+        base = even_mixture(self.components, dim, key=base_key)
+        return Scaled(ResidualFlow(layers, base), shift, scale)

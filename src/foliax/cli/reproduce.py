@@ -14,7 +14,8 @@ PARTS = ("table1", "table2", "table3", "table4", "figures")
 Parts = Annotated[
     list[str] | None,
     typer.Argument(
-        help=f"Which of {', '.join(PARTS)}; all where none is named.", metavar="[PART]…"
+        help=f"Which of {', '.join(PARTS)}; all where none is named, with --rows the tables.",
+        metavar="[PART]…",
     ),
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Where trials and tables are kept.")]
@@ -49,7 +50,8 @@ def reproduce(
     from foliax.reproduce import figures, recipes, run, tables
 
     console = Console(json_output, quiet)
-    chosen = parts or list(PARTS)
+    # Who names rows wants these, and no figures.
+    chosen = parts or list(PARTS[:-1] if rows else PARTS)
     if unknown := [part for part in chosen if part not in PARTS]:
         raise ValueError(f"There is no '{unknown[0]}' to reproduce: choose of {', '.join(PARTS)}.")
     folder, trials = (output / "quick", 1) if quick else (output, trials)

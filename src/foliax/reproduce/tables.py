@@ -34,6 +34,10 @@ HEAD = (
 )
 
 
+SURE = 0.1
+"""Of the KL to be shown, what its Monte Carlo error in a trial may be."""
+
+
 class Line(NamedTuple):
     """A row's trials together: means over trials, and their standard errors."""
 
@@ -44,6 +48,17 @@ class Line(NamedTuple):
         """A metric's mean over trials; with one trial, its own Monte Carlo error."""
         found = [Estimate(*one["metrics"][name]) for one in self.trials]
         return found[0] if len(found) == 1 else estimate(np.array([one.value for one in found]))
+
+    def typical_error(self, name: str) -> float:
+        """Root mean square of the trials' own Monte Carlo errors."""
+        return float(np.sqrt(np.mean([one["metrics"][name][1] ** 2 for one in self.trials])))
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Of training and of evaluation, all trials together."""
+        kinds = "training seconds", "evaluation seconds"
+        first, second = (sum(one[kind] for one in self.trials) for kind in kinds)
+        return first, second
 
     @property
     def paper(self) -> Published | None:
@@ -63,6 +78,8 @@ class Line(NamedTuple):
         limit, most = self.row.limits
         kl = self.over("KL(q‖p)").value
         out = [f"KL(q‖p) {kl:.5f} > {limit:.4f}"] if kl > limit else []
+        if (error := self.typical_error("KL(q‖p)")) > SURE * limit:
+            out.append(f"error of KL(q‖p) {error:.5f} > {SURE * limit:.5f}")
         if self.parameters > most:
             out.append(f"{self.parameters:,} parameters > {most:,}")
         if self.paper is None:
@@ -83,7 +100,7 @@ class Line(NamedTuple):
         """What the table prints."""
         paper, raw = self.paper, self.raw
         ess = self.over("ESS")
-        seconds = np.mean([found["training seconds"] for found in self.trials])
+        seconds = self.seconds[0] / len(self.trials)
         return [
             self.row.density,
             self.row.method,
@@ -126,9 +143,23 @@ def markdown(found: Sequence[Line]) -> str:
         "reverse KL with the density in hand; dequantization and modulus see samples only."
     ]
     for table, title in TITLES.items():
-        cells = [line.cells() for line in found if line.row.table == table]
-        if cells:
+        inside = [line for line in found if line.row.table == table]
+        if inside:
             rule = ["---"] * len(HEAD)
-            body = "\n".join("| " + " | ".join(row) + " |" for row in (HEAD, rule, *cells))
-            parts.append(f"## {title}\n\n{body}")
+            cells = [HEAD, rule, *(line.cells() for line in inside)]
+            body = "\n".join("| " + " | ".join(row) + " |" for row in cells)
+            parts += [f"## {title}", body, duration(inside)]
     return "\n\n".join(parts) + "\n"
+
+
+def duration(found: Sequence[Line]) -> str:
+    """What the trials took; ODEs apart, which take longest."""
+    said = []
+    for kind, solved in (("ODEs", True), ("other rows", False)):
+        some = [line.seconds for line in found if ("ODE" in line.row.method) == solved]
+        if some:
+            training, evaluation = np.sum(some, axis=0) / 60
+            said.append(
+                f"{kind} {training:.1f} minutes of training, {evaluation:.1f} of evaluation"
+            )
+    return f"One core for a trial, all trials together: {'; '.join(said)}."
