@@ -259,12 +259,13 @@ def test_a_flow_gets_the_time_that_is_left():
 def test_many_rows_are_thinned_before_the_slow_kernel():
     few = dict(Auto(minutes=0.001)._candidates(150))["local kernel"]
     assert few.scales.max_rows >= 150
-    shaped = dict(Auto(minutes=0.5)._candidates(1_000_000))["local kernel"]
-    assert isinstance(shaped, LocalKernel)
-    assert shaped.scales.max_rows == auto.SHAPED_A_MINUTE / 2
+    for members, each in (([None], auto.SHAPED_A_MINUTE), ([], auto.SHAPED_A_MINUTE / 2)):
+        shaped = dict(Auto(minutes=0.5)._candidates(1_000_000, members))["local kernel"]
+        assert isinstance(shaped, LocalKernel)
+        assert shaped.scales.max_rows == each / 2
     mixture = dict(Auto(minutes=0.5)._candidates(1_000_000))["mixture"]
     assert mixture.max_rows == auto.CLIMBED_A_MINUTE / 2
-    longer = dict(Auto(minutes=60.0)._candidates(1_000_000))
+    longer = dict(Auto(minutes=60.0)._candidates(1_000_000, [None]))
     assert longer["local kernel"] == LocalKernel()
     assert longer["mixture"] == auto.MIXTURE
 

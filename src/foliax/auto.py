@@ -45,7 +45,7 @@ FLOW = DequantizedFlow(
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 SHARE = {"mixture": 0.4, "flow": 0.7}
 """Of the time that is left, what a candidate may use if not all: a flow is slow to score, too."""
-FIRST_SHARE = {"mixture": 0.4, "flow": 0.4}
+FIRST_SHARE = {"mixture": 0.4, "flow": 0.55}
 """The same for the first that serves: others are to be tried beside it."""
 LEAST_SHARE = {"kernel": 0.2, "local kernel": 0.4, "mixture": 0.05, "flow": 0.4}
 """Of all the time, what a candidate must have for itself, after `SHARE` was taken of what is left.
@@ -194,8 +194,11 @@ class Auto(AbstractSpec):
             # A mixture climbs so many rows and no more, as does a flow; a kernel is made of all.
             kernel = "kernel", dataclasses.replace(scales, max_rows=min(scales.max_rows, weighed))
             yield mixture
-            # On products a local kernel of some rows is better and quicker than one of all.
-            yield from (kernel, local, flow) if members else (flow, local, kernel)
+            # On products a local kernel of some rows is better and quicker than one of all; half as
+            # many are shaped, since each takes longer.
+            fewer = dataclasses.replace(scales, max_rows=max(LEAST_ROWS, most // 2))
+            other = "local kernel", LocalKernel(scales=fewer)
+            yield from (kernel, local, flow) if members else (flow, other, kernel)
 
     def _wanted(self, name: str, n: int, held: Held, seconds: float, record: Record) -> bool:
         """Whether a candidate is worth its time, once there is one that works."""
