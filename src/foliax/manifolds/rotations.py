@@ -161,8 +161,10 @@ class Quaternions(AbstractDequantization):
 class SignedQuaternions(AbstractDequantization):
     """O(3) = ±SO(3) by a quaternion and a sign: R⁵ ⊃ (R⁴ ∖ {0}) × (R ∖ {0}); two branches.
 
-    x = (±r q, s t) with the rotation of q times s = ±1; z = (r, t). log_volume = 3 log r −
-    log(8·2^{3/2}). Far fewer auxiliaries than by the polar or the QR decomposition of R⁹.
+    x = (±r q, s t) with the rotation of q times s = ±1; z = (r, t⁴). log_volume = 3 log r −
+    log(8·2^{3/2}) − log 4 − 3 log t. Far fewer auxiliaries than by the polar or the QR
+    decomposition of R⁹. By its fourth power t keeps away from 0, as radii do by the volume's: a
+    flow that has mass there gives rotations the sign of reflections.
     """
 
     manifold: Stiefel = Stiefel(3, 3)
@@ -185,12 +187,13 @@ class SignedQuaternions(AbstractDequantization):
 
     def quantize(self, x: Ambient) -> tuple[Point, Aux]:
         rotation, r = Quaternions().quantize(x[:4])
-        return jnp.where(x[4] < 0, -rotation, rotation), jnp.append(r, jnp.abs(x[4]))
+        return jnp.where(x[4] < 0, -rotation, rotation), jnp.append(r, x[4] ** 4)
 
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
         sign = jnp.sign(jnp.linalg.det(y.reshape(3, 3)))
         x, log_volume = Quaternions().preimages(sign * y, z[:1])
-        return jnp.column_stack([x, jnp.full(2, sign * z[1])]), log_volume
+        height = jnp.full(2, sign * z[1] ** 0.25)
+        return jnp.column_stack([x, height]), log_volume - math.log(4) - 0.75 * jnp.log(z[1])
 
 
 class ExponentialMap(AbstractDequantization):
