@@ -42,17 +42,10 @@ def run(
     """Run trials, each stored as it ends and then told to `done`; what failed, and why."""
     before = {name: os.environ.get(name) for name in ONE_CORE}
     os.environ.update(ONE_CORE)
-    # A few trials for each process: compiled programs keep their memory.
-    pool = concurrent.futures.ProcessPoolExecutor(
-        processes,
-        multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(getattr(jax.config, "jax_compilation_cache_dir", None),),
-        max_tasks_per_child=4,
-    )
+    lanes = concurrent.futures.ThreadPoolExecutor(processes)
     failed = {}
     try:
-        running = {pool.submit(_one, folder, job): job for job in jobs}
+        running = {lanes.submit(_apart, folder, job): job for job in jobs}
         for future in concurrent.futures.as_completed(running):
             try:
                 found = future.result()
@@ -62,9 +55,21 @@ def run(
                 done(running[future], found)
         return failed
     finally:
-        pool.shutdown(cancel_futures=True)
+        lanes.shutdown(cancel_futures=True)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _apart(folder: Path, job: Job) -> dict:
+    """The trial in a process of its own, since compiled programs keep their memory.
+
+    One pool for all, with `max_tasks_per_child`, hangs once a process has had its tasks (Python's
+    issue 115634).
+    """
+    cache = getattr(jax.config, "jax_compilation_cache_dir", None)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, context, _start, (cache,)) as pool:
+        return pool.submit(_one, folder, job).result()
 
 
 def _start(cache: str | None) -> None:
