@@ -25,6 +25,8 @@ from .record import Block
 from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
 
+FIRST = 4096
+"""Rows that an untrained density is scaled to."""
 ArrayLike = Any
 """What NumPy makes an array of."""
 
@@ -63,9 +65,10 @@ class DequantizedFlow(AbstractSpec):
         g = where.dequantization() if isinstance(where, AbstractManifold) else where
         k1, k2, k3 = jax.random.split(key, 3)
         dequantizer = dequantizers.build(self.dequantizer, g, key=k1)
-        shift, scale = spread(g, dequantizer, rows, k2)
+        x = ambient_points(g, dequantizer, rows, k2)
         ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
-        flow = ambient.build(g.ambient_dim, shift=shift, scale=scale, key=k3)
+        flow = ambient.build(g.ambient_dim, shift=x.mean(0), scale=x.std(0), key=k3)
+        flow = ambient.placed(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def _cast(self, tree: PyTree) -> PyTree:
@@ -101,7 +104,7 @@ class DequantizedFlow(AbstractSpec):
         source: Any
         sample: Any
         if callable(rows):
-            source, sample = rows, rows(split_key, 4096)
+            source, sample = rows, rows(split_key, FIRST)
         else:
             source = self._points(manifold, rows)
             if held_out is None and self.validation > 0:
@@ -171,10 +174,10 @@ def check_mass(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
         )
 
 
-def spread(
+def ambient_points(
     g: AbstractDequantization, dequantizer, rows: Rows, key: PRNGKeyArray
-) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Mean and deviation of the rows' preimages under the untrained q(z | y).
+) -> Float[Array, "n m"]:
+    """The rows' preimages under the untrained q(z | y), `FIRST` at the most.
 
     Each row by one branch at random among its nearest to zero: the far turns of a wrapped angle are
     not where the flow should start.
@@ -189,10 +192,9 @@ def spread(
 
     # The bulk of q only: its tails are for the weights, not for the scale.
     k1, k2, k3 = jax.random.split(key, 3)
-    rows = rows[jax.random.permutation(k1, len(rows))[:4096]]
+    rows = rows[jax.random.permutation(k1, len(rows))[:FIRST]]
     v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
-    x = jax.jit(jax.vmap(one))(rows, v, jax.random.split(k3, len(rows)))
-    return x.mean(0), x.std(0)
+    return jax.jit(jax.vmap(one))(rows, v, jax.random.split(k3, len(rows)))
 
 
 def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:

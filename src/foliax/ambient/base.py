@@ -45,3 +45,7 @@ class AbstractAmbientSpec(abc.ABC):
 
         Shift and scale come from the data and are not trained.
         """
+
+    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
+        """The untrained density of `build`, made to begin where points x are; as it is, if not."""
+        return ambient

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
@@ -82,5 +83,26 @@ def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
         means=jnp.sqrt(1 - k ** (-2 / dim)) * jr.normal(key, (k, dim)),
         log_diagonals=jnp.full((k, dim), jnp.log(k) / dim),
         lowers=jnp.zeros((k, dim * (dim - 1) // 2)),
+        dim=dim,
+    )
+
+
+def placed_mixture(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
+    """k Gaussians by EM, the best of three starts by k-means++; on the host."""
+    # More than a second to import.
+    from sklearn import mixture
+
+    points = np.asarray(x, float)
+    found = mixture.GaussianMixture(
+        k, init_params="k-means++", n_init=3, reg_covar=1e-4, max_iter=200, random_state=seed
+    ).fit(points)
+    factors = np.linalg.cholesky(np.asarray(found.precisions_))
+    diagonals = np.diagonal(factors, axis1=1, axis2=2)
+    dim = points.shape[1]
+    return MixtureOfGaussians(
+        logits=jnp.log(jnp.asarray(found.weights_, x.dtype)),
+        means=jnp.asarray(found.means_, x.dtype),
+        log_diagonals=jnp.log(jnp.asarray(diagonals, x.dtype)),
+        lowers=jnp.asarray(factors[:, *np.tril_indices(dim, -1)], x.dtype),
         dim=dim,
     )

@@ -6,12 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.determinant import log_determinant_of_positive
 from foliax.ambient.discrete_ode import inverse_of
-from foliax.ambient.mixture import MixtureOfGaussians, even_mixture
+from foliax.ambient.mixture import MixtureOfGaussians, even_mixture, placed_mixture
 from foliax.ambient.scaled import Scaled
 
 SLACK = 0.9
@@ -107,8 +108,9 @@ class ResidualFlow(AbstractAmbient):
 class Residual(AbstractAmbientSpec):
     """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE.
 
-    Its base is a mixture of ``components`` Gaussians, trained along. One Gaussian has to be torn
-    where the data are in parts, and leaves a bridge of mass between them; several need not be.
+    Its base is a mixture of ``components`` Gaussians, which starts where the data are and is
+    trained along. One Gaussian has to be torn where the data are in parts, and leaves a bridge of
+    mass between them; several need not be.
     """
 
     layers: int = 8
@@ -128,3 +130,12 @@ class Residual(AbstractAmbientSpec):
         layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
         base = even_mixture(self.components, dim, key=base_key)
         return Scaled(ResidualFlow(layers, base), shift, scale)
+
+    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
+        """With the base where the points are: the untrained layers hardly move them."""
+        if self.components == 1:
+            return ambient
+        assert isinstance(ambient, Scaled)
+        shift, scale = paramax.unwrap((ambient.shift, ambient.scale))
+        base = placed_mixture(self.components, (x - shift) / scale)
+        return eqx.tree_at(lambda flow: flow.inner.base, ambient, base)

@@ -148,7 +148,7 @@ def _sphere(
         "Deq. RealNVP (I.S.)": flow(nvp, radius, ImportanceWeighted(5), **by_nvp),
         "Man. ODE": ManifoldODE(*field, training=Training(4_000, 100, 5e-3, block=500)),
         "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, block=500)),
-        OWN: own(density, steps=10_000, batch=200),
+        OWN: own(density, steps=9_900, batch=200),
     }
     # The smaller the KL to be shown, the more samples.
     points = {(2, OWN): 30_000}

@@ -18,7 +18,7 @@ from jaxtyping import PRNGKeyArray
 
 from .. import files, metrics
 from ..density import coarse
-from ..fit import DequantizedFlow
+from ..fit import FIRST, DequantizedFlow
 from ..specs import Fitted
 from ..targets import AbstractTarget
 from .recipes import Row
@@ -87,7 +87,7 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
         fitted, draws = row.spec.fit(row.where, data, key=fit_key), row.rows
     else:
         fitted = row.spec.fit(row.where, sampler(target), key=fit_key)
-        draws = training.steps * training.batch
+        draws = training.steps * training.batch + FIRST
     if fitted.record.stopped == "interrupted":
         # The trainer would make do with what it has; a trial is whole or none.
         raise KeyboardInterrupt
