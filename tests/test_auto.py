@@ -125,6 +125,8 @@ def test_a_slow_member_must_gain_the_more():
         assert np.round(found).tolist() == expected
         told = any(event.startswith("slow: left out") for event in record.events)
         assert told == (whiles == 100), "never silently"
+    endless = Member("slow", spec, fitted, scores[0], 1e4 * auto.A_WHILE)
+    assert endless.worth == auto.WORTH_ANY_TIME
 
 
 class Clock:

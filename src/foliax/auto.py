@@ -71,6 +71,8 @@ WORTH = 0.001
 """Nats that a member must gain on held-out rows, since every member slows evaluation."""
 A_WHILE = 30.0
 """Seconds; a member must gain `WORTH` for each time as long that evaluating all rows takes."""
+WORTH_ANY_TIME = 0.1
+"""Nats that are enough, however long it takes."""
 FIRST_TRIAL = 512
 """Rows of the first trial that tells how long a member takes."""
 PATIENCE = 15.0
@@ -90,13 +92,13 @@ class Auto(AbstractSpec):
     found by EM on the held-out part, a share `validation` of the rows and at most `most_held_out`;
     the whole is never worse there than its best member, but for one that is too slow: a member must
     gain 0.001 nats, and as much for every half minute that it would take to evaluate as many rows
-    as there are; the record tells which one was left out for that. After that, kernels that were
-    not thinned are made anew of all rows where there is time; they need no held-out rows for
-    themselves. Rows that the caller has given for validation are not among them. Below 200 rows
-    nothing is held out: the local kernel, weighted by rows set aside in turn, is the answer. `flow`
-    is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond 20,000 rows the
-    mixture comes first, or the flow where no mixture serves, since their cost does not grow; one
-    kernel is tried in any case, even beyond the time.
+    as there are, but no more than 0.1; the record tells which one was left out for that. After
+    that, kernels that were not thinned are made anew of all rows where there is time; they need no
+    held-out rows for themselves. Rows that the caller has given for validation are not among them.
+    Below 200 rows nothing is held out: the local kernel, weighted by rows set aside in turn, is the
+    answer. `flow` is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond
+    20,000 rows the mixture comes first, or the flow where no mixture serves, since their cost does
+    not grow; one kernel is tried in any case, even beyond the time.
     """
 
     minutes: float = 2.0
@@ -252,7 +254,7 @@ class Member(NamedTuple):
     @property
     def worth(self) -> float:
         """Nats that it must gain."""
-        return WORTH * max(1.0, self.seconds / A_WHILE)
+        return min(WORTH_ANY_TIME, WORTH * max(1.0, self.seconds / A_WHILE))
 
     def again(self, n: int, held: Held) -> float:
         """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
