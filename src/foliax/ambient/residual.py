@@ -132,8 +132,11 @@ class Residual(AbstractAmbientSpec):
         return Scaled(ResidualFlow(layers, base), shift, scale)
 
     def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
-        """With the base where the points are: the untrained layers hardly move them."""
-        if self.components == 1:
+        """With the base where the points are: the untrained layers hardly move them.
+
+        As it is, where there are no more points than components.
+        """
+        if self.components == 1 or len(x) <= self.components:
             return ambient
         assert isinstance(ambient, Scaled)
         shift, scale = paramax.unwrap((ambient.shift, ambient.scale))
