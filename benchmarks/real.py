@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {names}; all where none is given")
     parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
     parser.add_argument("--splits", type=int, default=SPLITS)
-    parser.add_argument("--masses", type=int, default=1, help="in how many splits to weigh")
+    parser.add_argument("--masses", type=int, default=1, help="splits to weigh, if need be anew")
     parser.add_argument("--again", action="store_true", help="also what is stored already")
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
@@ -190,9 +190,11 @@ def main() -> None:
     for label, model in itertools.product(sets, models):
         for number in range(chosen.splits):
             name = name_of(label, model, number, chosen.protocol)
-            if name in stored() and not chosen.again:
+            weigh = number < chosen.masses
+            known = stored().get(name)
+            if known and not chosen.again and (known["mass"] or not weigh):
                 continue
-            found = measure(model, label, number, chosen.protocol, number < chosen.masses)
+            found = measure(model, label, number, chosen.protocol, weigh)
             store(name, found)
             print(name, json.dumps(found, ensure_ascii=False), flush=True)
     show(stored())
