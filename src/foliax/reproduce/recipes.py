@@ -153,14 +153,14 @@ def _sphere(
 
 def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
     """A third of table 3."""
-    by = {"steps": 5_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    by = {"batch": 100, "rate": 3e-3, "warmup": 200}
     nvp, torus = RealNVP(3, 35), Torus(2)
-    # By the modulus: all 25 shifts of up to two turns.
+    # By the modulus: all 25 shifts of up to two turns; at 3e-3 the unimodal one stays at 0.011.
     ways: dict[str, tuple[Spec, Where]] = {
-        "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), **by), torus),
-        "Deq. RealNVP (I.S.)": (flow(nvp, 35, ImportanceWeighted(5), **by), torus),
+        "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), steps=10_000, **by), torus),
+        "Deq. RealNVP (I.S.)": (flow(nvp, 35, ImportanceWeighted(5), steps=5_000, **by), torus),
         "Modulus": (
-            flow(RealNVP(3, 40), 1, ImportanceWeighted(1), **by),
+            flow(RealNVP(3, 40), 1, ImportanceWeighted(1), steps=5_000, **by | {"rate": 1e-3}),
             Wrapping(torus, 2),
         ),
         "Möbius": (MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)), torus),
