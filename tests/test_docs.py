@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from docs import build
+from docs import tables as paper_tables
 from foliax.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,12 @@ def test_the_reference_is_that_of_the_code():
     command = [sys.executable, "-m", "docs.build", "api", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tables_are_those_of_the_stored_trials():
+    found = paper_tables.stored()
+    assert paper_tables.PAGE.read_text() == paper_tables.page(found)
+    assert paper_tables.summary(found) in build.README.read_text()
 
 
 def test_what_the_page_on_the_paper_names_exists():

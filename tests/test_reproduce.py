@@ -85,7 +85,7 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     kl = found["metrics"]["KL(q‖p)"]
     assert line.over("KL(q‖p)") == kl
     assert any(text.startswith("KL(q‖p)") for text in line.missed()) == (kl.value > row.limits[0])
-    assert f"{kl.value:.4f} ± {kl.error:.4f}" in tables.markdown([line])
+    assert f"{kl.value:.5f} ± {kl.error:.5f}" in tables.markdown([line])
     # The same with other settings has not been run.
     other = dataclasses.replace(
         row, spec=dataclasses.replace(row.spec, training=Training(steps=5, batch=8, block=2))

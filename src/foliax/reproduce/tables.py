@@ -107,19 +107,21 @@ class Line(NamedTuple):
             str(len(self.trials)),
             beside(self.over("mean" + raw), paper and paper.mean),
             beside(self.over("covariance" + raw), paper and paper.covariance),
-            beside(self.over("KL(q‖p)"), paper and paper.kl_qp),
-            beside(self.over("KL(p‖q)"), paper and paper.kl_pq),
-            beside(Estimate(100 * ess.value, 100 * ess.error), paper and paper.ess, digits=2),
+            beside(self.over("KL(q‖p)"), paper and paper.kl_qp, 5),
+            beside(self.over("KL(p‖q)"), paper and paper.kl_pq, 5),
+            beside(Estimate(100 * ess.value, 100 * ess.error), paper and paper.ess, 2, 2),
             f"{self.parameters:,}" + (f" ({paper.parameters:,})" if paper else ""),
             f"{seconds:.0f}",
             "; ".join(self.missed()),
         ]
 
 
-def beside(ours: Estimate, paper: Estimate | None, digits: int = 4) -> str:
-    """Ours ± its error, and in brackets the paper's."""
-    text = f"{ours.value:.{digits}f} ± {ours.error:.{digits}f}"
-    return text + (f" ({paper.value:.{digits}f})" if paper else "")
+def beside(ours: Estimate, paper: Estimate | None, digits: int = 4, printed: int = 4) -> str:
+    """Ours ± its error, and in brackets the paper's, with the digits that it prints."""
+    # Squared norms are estimated without bias, so that small ones may be just below 0.
+    value = f"{round(ours.value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    known = f" ({paper.value:.{printed}f})" if paper else ""
+    return f"{value} ± {ours.error:.{digits}f}{known}"
 
 
 def lines(folder: Path, rows: Sequence[Row], trials: int) -> list[Line]:
