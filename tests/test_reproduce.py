@@ -173,3 +173,17 @@ class Threads(concurrent.futures.ThreadPoolExecutor):
 
     def __init__(self):
         super().__init__(1)
+
+
+def test_trials_of_a_row_share_a_process_a_few_at_a_time():
+    jobs = [run.Job(name, number, False) for number in range(7) for name in ("a", "b")]
+    jobs.append(run.Job("c", 6, False))
+    parts = run.together(jobs)
+    assert [(part[0].name, [job.number for job in part]) for part in parts] == [
+        ("a", [0, 1, 2, 3, 4]),
+        ("b", [0, 1, 2, 3, 4]),
+        ("c", [6]),
+        ("a", [5, 6]),
+        ("b", [5, 6]),
+    ]
+    assert run.together([]) == []

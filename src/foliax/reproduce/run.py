@@ -1,10 +1,12 @@
-"""Trials in processes of their own, resumed where they stopped."""
+"""Trials in other processes, resumed where they stopped."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
 import os
+import queue
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +18,8 @@ from .recipes import Row, named
 
 # Each trial keeps to one core.
 ONE_CORE = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
+TOGETHER = 5
+"""Trials of a row in one process."""
 
 
 class Job(NamedTuple):
@@ -43,25 +47,48 @@ def run(
     before = {name: os.environ.get(name) for name in ONE_CORE}
     os.environ.update(ONE_CORE)
     lanes = concurrent.futures.ThreadPoolExecutor(processes)
+    ended: queue.SimpleQueue[tuple[Job, dict | BaseException]] = queue.SimpleQueue()
+    stop = threading.Event()
     failed = {}
     try:
-        running = {lanes.submit(_apart, folder, job): job for job in jobs}
-        for future in concurrent.futures.as_completed(running):
-            try:
-                found = future.result()
-            except Exception as error:
-                failed[running[future]] = error
-            else:
-                done(running[future], found)
+        for several in together(jobs):
+            lanes.submit(_apart, folder, several, ended, stop)
+        for _ in jobs:
+            match ended.get():
+                case job, dict(found):
+                    done(job, found)
+                case job, Exception() as error:
+                    failed[job] = error
+                case _, BaseException() as error:
+                    raise error
         return failed
     finally:
+        stop.set()
         lanes.shutdown(cancel_futures=True)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _apart(folder: Path, job: Job) -> dict:
-    """The trial in a process of its own, since compiled programs keep their memory.
+def together(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Trials of one row, up to `TOGETHER`, share a process: tracing takes as long as training.
+
+    The first few of every row, then the next few.
+    """
+    rows: dict[str, list[Job]] = {}
+    for job in jobs:
+        rows.setdefault(job.name, []).append(job)
+    longest = max(map(len, rows.values()), default=0)
+    parts = (row[at : at + TOGETHER] for at in range(0, longest, TOGETHER) for row in rows.values())
+    return [part for part in parts if part]
+
+
+def _apart(
+    folder: Path,
+    jobs: Sequence[Job],
+    ended: queue.SimpleQueue[tuple[Job, dict | BaseException]],
+    stop: threading.Event,
+) -> None:
+    """The trials in a process of their own, since compiled programs keep their memory.
 
     One pool for all, with `max_tasks_per_child`, hangs once a process has had its tasks (Python's
     issue 115634).
@@ -69,7 +96,13 @@ def _apart(folder: Path, job: Job) -> dict:
     cache = getattr(jax.config, "jax_compilation_cache_dir", None)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, context, _start, (cache,)) as pool:
-        return pool.submit(_one, folder, job).result()
+        for job in jobs:
+            if stop.is_set():
+                return
+            try:
+                ended.put((job, pool.submit(_one, folder, job).result()))
+            except BaseException as error:
+                ended.put((job, error))
 
 
 def _start(cache: str | None) -> None:
