@@ -161,19 +161,20 @@ def fill(page: Path, name: str, text: str) -> None:
     page.write_text(old[:start] + text + old[end:], encoding="utf-8")
 
 
-def picture(folder: Path, name: str) -> None:
+def picture(folder: Path, name: str, called: str = "") -> None:
     """A picture that a page's run left in its folder, made small, into docs/images."""
+    called = called or name
     made = folder / f"{name}.png"
     page = folder / f"{name.removesuffix('-report')}.html"
     if name.endswith("-report") and page.is_file():
         screenshot(page, made)
     if not made.is_file():
-        print(f"docs/images/{name}.png: not made in this run, left as it was.")
+        print(f"docs/images/{called}.png: not made in this run, left as it was.")
         return
     from PIL import Image
 
     image = Image.open(made).convert("RGB")
-    target = DOCS / "images" / f"{name}.png"
+    target = DOCS / "images" / f"{called}.png"
     target.parent.mkdir(exist_ok=True)
     for shrink in (1.0, 0.8, 0.65, 0.5, 0.4):
         size = (round(image.width * shrink), round(image.height * shrink))

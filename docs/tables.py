@@ -1,5 +1,6 @@
 """The paper's tables from the stored trials: `python -m docs.tables` writes docs/tables.md and the
-summary in README.md from results/. `foliax reproduce` runs the trials."""
+summary in README.md from results/, and takes the figures from there, if they are there.
+`foliax reproduce` runs the trials and draws the figures."""
 
 from __future__ import annotations
 
@@ -9,13 +10,21 @@ from foliax.reproduce import tables
 from foliax.reproduce.published import PAPER
 from foliax.reproduce.recipes import OWN, rows
 
-from .build import DOCS, README, ROOT, fill
+from .build import DOCS, README, ROOT, fill, picture
 
 TRIALS = 10
 PAGE = DOCS / "tables.md"
 TITLE = "# The paper's tables"
 NAME = "the paper's tables"
 WHERE = {"table3": "T²: {}"}
+FIGURES = {
+    "sphere": "four modes on S²",
+    "hypersphere": "slices of S³",
+    "torus": "three densities on T²",
+    "rotations": "three modes on SO(3): axes of samples, coloured by angle, and the angles",
+    "dequantization": "radii over the equator of S²: the flow's own, and those of q(r | s)",
+}
+"""Of `foliax reproduce figures`, what they show."""
 
 
 def stored() -> list[tables.Line]:
@@ -29,7 +38,10 @@ def page(found: Sequence[tables.Line]) -> str:
         f"{TITLE}\n\nMade by `foliax reproduce`, one file for each trial in [results](../results); "
         "`python -m docs.tables` renders them. No trial is left out. What a row misses stands in "
         "its last column; what was tried is [told beside the mapping](paper.md#what-the-tables-"
-        f"miss).\n\n{tables.markdown(found)}"
+        f"miss).\n\n{tables.markdown(found)}\n## Figures\n\n"
+        "`foliax reproduce figures`: targets, and the first trials of our own rows.\n\n"
+        + "\n\n".join(f"![{shown}](images/paper-{name}.png)" for name, shown in FIGURES.items())
+        + "\n"
     )
 
 
@@ -67,3 +79,5 @@ if __name__ == "__main__":
     every = stored()
     PAGE.write_text(page(every), encoding="utf-8")
     fill(README, NAME, summary(every))
+    for name in FIGURES:
+        picture(ROOT / "results/figures", name, f"paper-{name}")

@@ -120,7 +120,13 @@ def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
     assert "| Unimodal | Möbius | 1 |" in first.stdout
     again = CliRunner().invoke(app, arguments)
     assert "0 of 1 trials are to be run" in again.stderr
-    assert (tmp_path / "quick" / "tables.md").read_text() in again.stdout
+    page = tmp_path / "quick" / "tables.md"
+    assert page.read_text() in again.stdout
+    # Another row is chosen: the page keeps all that is stored.
+    monkeypatch.setattr(run, "run", lambda *arguments: {})
+    other = CliRunner().invoke(app, [*arguments, "--rows", "multimodal-mobius"])
+    assert "Unimodal" not in other.stdout
+    assert "| Unimodal | Möbius | 1 |" in page.read_text()
     names = ["table3-unimodal-mobius"]
     assert run.missing(tmp_path / "quick", names, 2, True) == [run.Job(names[0], 1, True)]
 

@@ -72,10 +72,13 @@ def reproduce(
     failed = run.run(folder, waiting, jobs, done)
     for job, error in failed.items():
         typer.echo(f"Error: {job.name}, trial {job.number}: {error}", err=True)
-    lines = tables.lines(folder, [row.quick() if quick else row for row in wanted], trials)
+    every = [row.quick() if quick else row for row in recipes.rows()]
+    stored = tables.lines(folder, every, trials)
+    names = {row.name for row in wanted}
+    lines = [line for line in stored if line.row.name in names]
     text, made = tables.markdown(lines), []
-    if lines:
-        (folder / "tables.md").write_text(text)
+    if stored:
+        (folder / "tables.md").write_text(tables.markdown(stored))
     if "figures" in chosen:
         with console.progress("Drawing") as stage:
             made = figures.draw(folder / "figures", quick=quick, show=stage.show)
