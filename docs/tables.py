@@ -54,7 +54,8 @@ def summary(found: Sequence[tables.Line]) -> str:
     missed = [f"{line.row.density} {line.row.method}" for line in theirs if line.missed()]
     told = f" Not: {', '.join(missed)}." if missed else ""
     return (
-        f"{text}\n\nOf the paper's own {len(PAPER)} rows {len(theirs)} were run; "
+        f"{text}\n\nOf the paper's own {len(PAPER)} rows {len(theirs)} were run, "
+        f"{sum(len(line.trials) == TRIALS for line in theirs)} with all {TRIALS} trials; "
         f"{len(theirs) - len(missed)} are as good as the paper's in all columns.{told}"
     )
 
