@@ -36,7 +36,7 @@ def page(found: Sequence[tables.Line]) -> str:
     """docs/tables.md."""
     return (
         f"{TITLE}\n\nMade by `foliax reproduce`, one file for each trial in [results](../results); "
-        "`python -m docs.tables` renders them. No trial is left out. What a row misses stands in "
+        "`python -m docs.tables` renders them. No trial of these settings is left out. What a row misses stands in "
         "its last column; what was tried is [told beside the mapping](paper.md#what-the-tables-"
         f"miss).\n\n{tables.markdown(found)}\n## Figures\n\n"
         "`foliax reproduce figures`: targets, and the first trials of our own rows.\n\n"
