@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foliax.reproduce import tables
+from foliax.reproduce.figures import PICTURES
 from foliax.reproduce.published import PAPER
 from foliax.reproduce.recipes import OWN, rows
 
@@ -17,14 +18,6 @@ PAGE = DOCS / "tables.md"
 TITLE = "# The paper's tables"
 NAME = "the paper's tables"
 WHERE = {"table3": "T²: {}"}
-FIGURES = {
-    "sphere": "four modes on S²",
-    "hypersphere": "slices of S³",
-    "torus": "three densities on T²",
-    "rotations": "three modes on SO(3): axes of samples, coloured by angle, and the angles",
-    "dequantization": "radii over the equator of S²: the flow's own, and those of q(r | s)",
-}
-"""Of `foliax reproduce figures`, what they show."""
 
 
 def stored() -> list[tables.Line]:
@@ -36,11 +29,11 @@ def page(found: Sequence[tables.Line]) -> str:
     """docs/tables.md."""
     return (
         f"{TITLE}\n\nMade by `foliax reproduce`, one file for each trial in [results](../results); "
-        "`python -m docs.tables` renders them. No trial of these settings is left out. What a row misses stands in "
-        "its last column; what was tried is [told beside the mapping](paper.md#what-the-tables-"
-        f"miss).\n\n{tables.markdown(found)}\n## Figures\n\n"
+        "`python -m docs.tables` renders them. No trial of these settings is left out. What a row "
+        "misses stands in its last column; what was tried is [told beside the mapping]"
+        f"(paper.md#what-the-tables-miss).\n\n{tables.markdown(found)}\n## Figures\n\n"
         "`foliax reproduce figures`: targets, and the first trials of our own rows.\n\n"
-        + "\n\n".join(f"![{shown}](images/paper-{name}.png)" for name, shown in FIGURES.items())
+        + "\n\n".join(f"![{of.words}](images/paper-{name}.png)" for name, of in PICTURES.items())
         + "\n"
     )
 
@@ -80,5 +73,5 @@ if __name__ == "__main__":
     every = stored()
     PAGE.write_text(page(every), encoding="utf-8")
     fill(README, NAME, summary(every))
-    for name in FIGURES:
+    for name in PICTURES:
         picture(ROOT / "results/figures", name, f"paper-{name}")
