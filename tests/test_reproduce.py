@@ -193,3 +193,14 @@ def test_trials_of_a_row_share_a_process_a_few_at_a_time():
         ("b", [5, 6]),
     ]
     assert run.together([]) == []
+
+
+def test_where_no_process_can_be_had_every_trial_fails_rather_than_wait(tmp_path, monkeypatch):
+    def none(*arguments):
+        raise OSError("no semaphores")
+
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", none)
+    jobs = [run.Job("table3-unimodal-mobius", number, True) for number in range(2)]
+    failed = run.run(tmp_path, jobs, 1, lambda job, found: None)
+    assert {str(error) for error in failed.values()} == {"no semaphores"}
+    assert list(failed) == jobs

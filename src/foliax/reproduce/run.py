@@ -95,14 +95,18 @@ def _apart(
     """
     cache = getattr(jax.config, "jax_compilation_cache_dir", None)
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, context, _start, (cache,)) as pool:
-        for job in jobs:
-            if stop.is_set():
-                return
-            try:
-                ended.put((job, pool.submit(_one, folder, job).result()))
-            except BaseException as error:
-                ended.put((job, error))
+    waiting = list(jobs)
+    try:
+        with concurrent.futures.ProcessPoolExecutor(1, context, _start, (cache,)) as pool:
+            while waiting and not stop.is_set():
+                job = waiting.pop(0)
+                try:
+                    ended.put((job, pool.submit(_one, folder, job).result()))
+                except BaseException as error:
+                    ended.put((job, error))
+    except Exception as error:  # no process can be had: `run` waits for every trial
+        for job in waiting:
+            ended.put((job, error))
 
 
 def _start(cache: str | None) -> None:
