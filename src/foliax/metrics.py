@@ -161,12 +161,12 @@ def compare(
     Total mass is by the samples of p, and a quarter as many uniform points, whose estimates of q
     are without bias at any error.
     """
-    k1, k2, k3, k4, k5 = jax.random.split(key, 5)
+    k1, k2, k3, k4, k5, k6 = jax.random.split(key, 6)
     from_q, from_p = samples(density, n, key=k1), samples(target, n, key=k2)
     at_q = evaluate(density, from_q, tol=tol, key=k3)
     at_p = evaluate(density, from_p, tol=tol, key=k4)
     spread = uniform_rows(density.manifold, max(1, n // 4), key=k5)
-    at_spread = log_densities(density, spread, key=k5)[0]
+    at_spread = log_densities(density, spread, key=k6)[0]
     p_at_p, p_at_spread = (log_densities(target, rows, key=k4)[0] for rows in (from_p, spread))
     log_w = log_densities(target, from_q, key=k3)[0] - at_q.value
     log_v = at_p.value - p_at_p
