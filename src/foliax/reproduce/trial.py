@@ -100,8 +100,11 @@ def sampler(target: AbstractTarget):
 
 
 def tolerance(limit: float) -> float:
-    """The log densities' error e for which e²/2 is a twentieth of the KL to be shown."""
-    return math.sqrt(0.1 * limit)
+    """The largest error of a log density for a KL to be shown.
+
+    Their root mean square e is half of it or less, so that e²/2 is a twentieth of the KL at most.
+    """
+    return math.sqrt(0.4 * limit)
 
 
 def settings(row: Row, number: int) -> dict[str, Any]:
