@@ -151,7 +151,7 @@ def _sphere(
     coupling, radius = sizes
     density = {2: "S²", 3: "S³"}[d]
     ode, nvp = DiscreteODE(*field, 6), RealNVP(3, coupling)
-    steps, on_sphere = {2: (4_000, 6_000), 3: (2_500, 2_500)}[d]
+    steps, on_sphere = {2: (4_000, 4_000), 3: (2_500, 2_000)}[d]
     by_ode = {"steps": steps, "batch": 100, "rate": 3e-3, "warmup": 200}
     by_nvp = {"steps": 7_000, "batch": 100, "rate": 3e-3, "warmup": 200}
     specs = {
