@@ -141,8 +141,8 @@ def markdown(found: Sequence[Line]) -> str:
         "Ours, mean ± standard error over trials (one trial: its Monte Carlo error); in brackets "
         "the paper's. KL(q‖p) is E_q[w − 1 − log w] with the exact normaliser, which sees lost "
         "mass. Mean and covariance MSE are of embedded points; in table 3 the paper's rows are of "
-        "raw angles in [0, 2π), as the paper's are. Möbius flows and manifold ODEs learn by "
-        "reverse KL with the density in hand; dequantization and modulus see samples only."
+        "raw angles in [0, 2π), as the paper's are. Möbius flows learn by reverse KL with the "
+        "density in hand, all others see samples only."
     ]
     for table, title in TITLES.items():
         inside = [line for line in found if line.row.table == table]

@@ -18,7 +18,9 @@ from jaxtyping import PRNGKeyArray
 
 from .. import files, metrics
 from ..density import coarse
-from ..fit import FIRST, DequantizedFlow
+from ..fit import FIRST
+from ..rivals.manifold_ode import ManifoldODE
+from ..rivals.mobius import MobiusFlow
 from ..specs import Fitted
 from ..targets import AbstractTarget
 from .recipes import Row
@@ -80,14 +82,17 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
     """The density that a trial trains, and how many draws of the target it has seen."""
     target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
-    if not isinstance(row.spec, DequantizedFlow):
-        fitted, draws = row.spec.fit_target(target.manifold, target, key=fit_key), 0
-    elif row.rows:
-        data = metrics.samples(target, row.rows, key=rows_key)
-        fitted, draws = row.spec.fit(row.where, data, key=fit_key), row.rows
-    else:
-        fitted = row.spec.fit(row.where, sampler(target), key=fit_key)
-        draws = training.steps * training.batch + FIRST
+    drawn = training.steps * training.batch
+    match row.spec:
+        case MobiusFlow() as spec:
+            fitted, draws = spec.fit_target(target.manifold, target, key=fit_key), 0
+        case ManifoldODE() as spec:
+            fitted, draws = spec.fit(target.manifold, sampler(target), key=fit_key), drawn
+        case spec if row.rows:
+            data = metrics.samples(target, row.rows, key=rows_key)
+            fitted, draws = spec.fit(row.where, data, key=fit_key), row.rows
+        case spec:
+            fitted, draws = spec.fit(row.where, sampler(target), key=fit_key), drawn + FIRST
     if fitted.record.stopped == "interrupted":
         # The trainer would make do with what it has; a trial is whole or none.
         raise KeyboardInterrupt
