@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from . import dequantizers
 from .ambient import AbstractAmbientSpec, GaussianMixture, SplineCoupling
@@ -27,6 +27,8 @@ from .training import Column, Rows, Sampler, Training, train
 
 FIRST = 4096
 """Rows that an untrained density is scaled to."""
+DIRECTIONS = 64
+"""Directions to choose from, by which rows choose among their branches."""
 ArrayLike = Any
 """What NumPy makes an array of."""
 
@@ -179,22 +181,44 @@ def ambient_points(
 ) -> Float[Array, "n m"]:
     """The rows' preimages under the untrained q(z | y), `FIRST` at the most.
 
-    Each row by one branch at random among its nearest to zero: the far turns of a wrapped angle are
-    not where the flow should start.
+    Each row by one of its branches nearest to zero: the far turns of a wrapped angle are not where
+    the flow should start. Of several as near, those on one side, see :func:`on_one_side`.
     """
 
-    def one(y, v, branch_key):
+    def one(y, v):
         z = dequantizer.transform(g.manifold.features(y), v)
         x, _ = g.preimages(y, z)
         size = jnp.linalg.norm(x, axis=1)
-        near = jnp.where(size <= size.min() * (1 + 1e-4), 0.0, -jnp.inf)
-        return x[jax.random.categorical(branch_key, near)]
+        return x, size <= size.min() * (1 + 1e-4)
 
     # The bulk of q only: its tails are for the weights, not for the scale.
     k1, k2, k3 = jax.random.split(key, 3)
     rows = rows[jax.random.permutation(k1, len(rows))[:FIRST]]
     v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
-    return jax.jit(jax.vmap(one))(rows, v, jax.random.split(k3, len(rows)))
+    return on_one_side(*jax.jit(jax.vmap(one))(rows, v), key=k3)
+
+
+def on_one_side(
+    x: Float[Array, "n b m"], allowed: Bool[Array, "n b"], *, key: PRNGKeyArray
+) -> Float[Array, "n m"]:
+    """Of each row's allowed branches that which is farthest along a direction, the same for all.
+
+    Rows that are near each other get branches that are, but for those which have two as far along:
+    of some random directions, the one with the fewest of these. Branches at random would make two
+    heaps of each heap of rotations, by quaternions ±q, for the flow to learn, with a bridge.
+    """
+
+    def picked(u: Float[Array, " m"]) -> tuple[Int[Array, " n"], Float[Array, ""]]:
+        along = jnp.where(allowed, x @ u, -jnp.inf)
+        best = jnp.argmax(along, axis=1)
+        rest = jnp.where(jnp.arange(along.shape[1]) == best[:, None], -jnp.inf, along)
+        gap = (along.max(1) - rest.max(1)) / jnp.linalg.norm(x[:, 0], axis=1)
+        return best, jnp.exp(-((gap / 0.3) ** 2)).mean()
+
+    u = jax.random.normal(key, (DIRECTIONS if bool((allowed.sum(1) > 1).any()) else 1, x.shape[2]))
+    u = u / jnp.linalg.norm(u, axis=1, keepdims=True)
+    best, doubtful = jax.jit(lambda u: jax.lax.map(picked, u))(u)
+    return jnp.take_along_axis(x, best[jnp.argmin(doubtful)][:, None, None], axis=1)[:, 0]
 
 
 def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:
