@@ -9,19 +9,20 @@ import pytest
 from flowjax.distributions import Normal as StandardNormalOf
 from rich.console import Console
 
-from foliax import targets
+from foliax import dequantizers, targets
 from foliax.ambient import AbstractAmbient, DiscreteODE, Flowjax, FromFlowjax, GaussianMixture
 from foliax.ambient.mass import reciprocal_mass
 from foliax.density import DequantizedDensity
 from foliax.dequantizers import Safe, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.fit import DequantizedFlow, check_mass, check_window
+from foliax.fit import DequantizedFlow, ambient_points, check_mass, check_window
 from foliax.manifolds import (
     Euclidean,
     Integers,
     Naturals,
     OffManifoldError,
     Product,
+    Quaternions,
     Sphere,
     Torus,
     Wrapping,
@@ -45,6 +46,21 @@ def poisson_and_binomial(n, seed=0):
     rng = np.random.default_rng(seed)
     low, high = rng.poisson(3, n), rng.binomial(40, 0.6, n)
     return np.where(rng.random(n) < 0.5, low, high).astype(np.float32)[:, None]
+
+
+def test_each_heap_of_rotations_starts_as_one():
+    """The second, of few rows, at right angles to the first: its sign is not the first's affair."""
+    key, *keys = jax.random.split(KEY, 4)
+    centres = jnp.eye(4)[jnp.where(jnp.arange(1000) < 990, 0, 2)]
+    q = centres + 0.1 * jax.random.normal(key, (1000, 4))
+    g = Quaternions()
+    rows = jax.vmap(lambda q: g.quantize(q)[0])(q)
+    x = ambient_points(g, dequantizers.build(Safe(8), g, key=keys[0]), rows, keys[1])
+    unit = np.asarray(x / jnp.linalg.norm(x, axis=1, keepdims=True))
+    for axis, size in ((0, 990), (2, 10)):
+        heap = unit[np.abs(unit[:, axis]) > 0.7, axis]
+        assert len(heap) == size
+        assert abs(np.sign(heap).sum()) == size
 
 
 def test_a_pmf_sums_to_one_and_beats_uniform_dequantization():

@@ -51,13 +51,33 @@ def test_grids_come_near_the_ode_with_their_steps():
     x = uniform(Sphere(2))(KEY, 40)
     errors = []
     for steps in (2, 8):
-        density = ManifoldODE(16, steps=steps).build(Sphere(2), key=KEY)
+        density = ManifoldODE(16, steps=steps, cost=0.0).build(Sphere(2), key=KEY)
         density = eqx.tree_at(lambda d: d.bijection.flow.field, density, replace_fn=strong)
         y, log_q = jax.jit(jax.vmap(density.push))(x)
         exact, log_exact = jax.jit(jax.vmap(density.accurate().push))(x)
         errors.append(max(jnp.abs(y - exact).max(), jnp.abs(log_q - log_exact).max()))
     assert errors[1] < errors[0] / 20
     assert errors[1] < 1e-3
+
+
+def test_long_paths_cost_both_ways():
+    """At least the squared distance from end to end, by Cauchy and Schwarz, times the cost."""
+    x = uniform(Sphere(2))(KEY, 40)
+
+    def trained(cost):
+        density = ManifoldODE(16, cost=cost).build(Sphere(2), key=KEY)
+        return eqx.tree_at(lambda d: d.bijection.flow.field, density, replace_fn=strong)
+
+    y, free = jax.jit(jax.vmap(trained(0.0).push))(x)
+    paid = jax.jit(jax.vmap(trained(0.1).push))(x)[1] - free
+    distance = jnp.arccos(jnp.clip((x * y).sum(1), -1, 1))
+    assert distance.max() > 0.1
+    assert (paid > 0.1 * distance**2 - 1e-5).all()
+    np.testing.assert_allclose(paid.mean(), 0.1 * (distance**2).mean(), rtol=0.5)
+    back, back_free = (jax.jit(jax.vmap(trained(c).bijection.inverse))(y)[1] for c in (0.1, 0.0))
+    np.testing.assert_allclose(back_free - back, paid, atol=1e-4)
+    ode, ode_free = (jax.jit(jax.vmap(trained(c).accurate().push))(x)[1] for c in (0.1, 0.0))
+    np.testing.assert_array_equal(ode, ode_free)
 
 
 def test_sizes_are_the_papers():
