@@ -11,7 +11,7 @@ import numpy as np
 from ..metrics import Estimate, estimate
 from . import trial
 from .published import PAPER, Published
-from .recipes import OWN, Row
+from .recipes import OWN, Row, solved
 
 TITLES = {
     "table1": "Table 1: four modes on S²",
@@ -157,8 +157,8 @@ def markdown(found: Sequence[Line]) -> str:
 def duration(found: Sequence[Line]) -> str:
     """What the trials took; ODEs apart, which take longest."""
     said = []
-    for kind, solved in (("ODEs", True), ("other rows", False)):
-        some = [line.seconds for line in found if ("ODE" in line.row.method) == solved]
+    for kind, by_solver in (("ODEs", True), ("other rows", False)):
+        some = [line.seconds for line in found if solved(line.row.spec) == by_solver]
         if some:
             training, evaluation = np.sum(some, axis=0) / 60
             said.append(
