@@ -55,7 +55,8 @@ def test_each_heap_of_rotations_starts_as_one():
     q = centres + 0.1 * jax.random.normal(key, (1000, 4))
     g = Quaternions()
     rows = jax.vmap(lambda q: g.quantize(q)[0])(q)
-    x = ambient_points(g, dequantizers.build(Safe(8), g, key=keys[0]), rows, keys[1])
+    q_of = dequantizers.build(Safe(8), g, key=keys[0])
+    x = ambient_points(g, q_of, rows, keys[1], in_parts=True)
     unit = np.asarray(x / jnp.linalg.norm(x, axis=1, keepdims=True))
     for axis, size in ((0, 990), (2, 10)):
         heap = unit[np.abs(unit[:, axis]) > 0.7, axis]

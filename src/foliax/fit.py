@@ -29,6 +29,8 @@ FIRST = 4096
 """Rows that an untrained density is scaled to."""
 DIRECTIONS = 64
 """Directions to choose from, by which rows choose among their branches."""
+MOST_DOUBTFUL = 0.01
+"""Share of rows between two sides from which on sides are thought to cut through heaps."""
 ArrayLike = Any
 """What NumPy makes an array of."""
 
@@ -67,8 +69,8 @@ class DequantizedFlow(AbstractSpec):
         g = where.dequantization() if isinstance(where, AbstractManifold) else where
         k1, k2, k3 = jax.random.split(key, 3)
         dequantizer = dequantizers.build(self.dequantizer, g, key=k1)
-        x = ambient_points(g, dequantizer, rows, k2)
         ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
+        x = ambient_points(g, dequantizer, rows, k2, in_parts=ambient.in_parts)
         flow = ambient.build(g.ambient_dim, shift=x.mean(0), scale=x.std(0), key=k3)
         flow = ambient.placed(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
@@ -177,12 +179,13 @@ def check_mass(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
 
 
 def ambient_points(
-    g: AbstractDequantization, dequantizer, rows: Rows, key: PRNGKeyArray
+    g: AbstractDequantization, dequantizer, rows: Rows, key: PRNGKeyArray, *, in_parts: bool
 ) -> Float[Array, "n m"]:
     """The rows' preimages under the untrained q(z | y), `FIRST` at the most.
 
     Each row by one of its branches nearest to zero: the far turns of a wrapped angle are not where
-    the flow should start. Of several as near, those on one side, see :func:`on_one_side`.
+    the flow should start. Of several as near, that on one side, see :func:`on_one_side`; or at
+    random, if the flow starts `in_parts` and sides would cut through heaps of rows.
     """
 
     def one(y, v):
@@ -195,17 +198,22 @@ def ambient_points(
     k1, k2, k3 = jax.random.split(key, 3)
     rows = rows[jax.random.permutation(k1, len(rows))[:FIRST]]
     v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
-    return on_one_side(*jax.jit(jax.vmap(one))(rows, v), key=k3)
+    x, near = jax.jit(jax.vmap(one))(rows, v)
+    branch, doubtful = on_one_side(x, near, key=k3)
+    if in_parts and doubtful > MOST_DOUBTFUL:
+        branch = jax.random.categorical(k3, jnp.where(near, 0.0, -jnp.inf))
+    return jnp.take_along_axis(x, branch[:, None, None], axis=1)[:, 0]
 
 
 def on_one_side(
     x: Float[Array, "n b m"], allowed: Bool[Array, "n b"], *, key: PRNGKeyArray
-) -> Float[Array, "n m"]:
+) -> tuple[Int[Array, " n"], Float[Array, ""]]:
     """Of each row's allowed branches that which is farthest along a direction, the same for all.
 
-    Rows that are near each other get branches that are, but for those which have two as far along:
-    of some random directions, the one with the fewest of these. Branches at random would make two
-    heaps of each heap of rotations, by quaternions ±q, for the flow to learn, with a bridge.
+    Rows that are near each other get branches that are, but for those which have two almost as far
+    along: of some random directions, the one with the smallest share of these, which is returned
+    too. Branches at random would make two heaps of each heap of rotations, by quaternions ±q, for
+    the flow to learn, with a bridge.
     """
 
     def picked(u: Float[Array, " m"]) -> tuple[Int[Array, " n"], Float[Array, ""]]:
@@ -217,8 +225,9 @@ def on_one_side(
 
     u = jax.random.normal(key, (DIRECTIONS if bool((allowed.sum(1) > 1).any()) else 1, x.shape[2]))
     u = u / jnp.linalg.norm(u, axis=1, keepdims=True)
-    best, doubtful = jax.jit(lambda u: jax.lax.map(picked, u))(u)
-    return jnp.take_along_axis(x, best[jnp.argmin(doubtful)][:, None, None], axis=1)[:, 0]
+    branches, doubtful = jax.jit(lambda u: jax.lax.map(picked, u))(u)
+    best = jnp.argmin(doubtful)
+    return branches[best], doubtful[best]
 
 
 def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:

@@ -32,6 +32,11 @@ class AbstractAmbientSpec(abc.ABC):
     solved: ClassVar[bool] = False
     """Whether a solver stands behind the density, so that its mass is worth a check."""
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether `placed` can begin in several places at once."""
+        return False
+
     @abc.abstractmethod
     def build(
         self,

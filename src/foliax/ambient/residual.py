@@ -131,6 +131,10 @@ class Residual(AbstractAmbientSpec):
         base = even_mixture(self.components, dim, key=base_key)
         return Scaled(ResidualFlow(layers, base), shift, scale)
 
+    @property
+    def in_parts(self) -> bool:
+        return self.components > 1
+
     def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
         """With the base where the points are: the untrained layers hardly move them.
 
