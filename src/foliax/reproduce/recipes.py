@@ -165,7 +165,7 @@ def _sphere(
         "Deq. ODE (I.S.)": flow(ode, 10, ImportanceWeighted(2), **by_ode),
         "Deq. RealNVP (ELBO)": flow(nvp, radius, ELBO(), **by_nvp),
         "Deq. RealNVP (I.S.)": flow(nvp, radius, ImportanceWeighted(5), **by_nvp),
-        # By likelihood: by reverse KL, as the paper's, three of six trials missed.
+        # By likelihood: by reverse KL, as the paper's, three of five trials missed.
         "Man. ODE": ManifoldODE(*field, cost=1e-3, training=Training(on_sphere, 100, 3e-3)),
         "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, block=500)),
         OWN: own(9_900, 200) if d == 2 else own(9_900),
