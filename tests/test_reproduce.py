@@ -113,9 +113,9 @@ def test_means_over_trials():
     assert line.over("KL(q‖p)").error == pytest.approx(0.2645751 / 3**0.5)
 
 
-@pytest.mark.parametrize(("error", "said"), [(0.0003, 0), (0.0006, 1)])
-def test_a_mean_that_is_too_unsure_is_named(error, said):
-    """Its error is a half of four trials' own; a tenth of 0.0020 is allowed."""
+@pytest.mark.parametrize(("error", "said"), [(0.00015, 0), (0.0003, 1)])
+def test_trials_that_are_too_unsure_are_named(error, said):
+    """A tenth of 0.0020 is allowed."""
     metrics = {"KL(q‖p)": [0.001, error], "ESS": [0.999, 0.0]}
     trials = [{"metrics": metrics, "parameters": 10}] * 4
     line = tables.Line(ROWS["table4-so-3-foliax"], trials)

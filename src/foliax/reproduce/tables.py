@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ HEAD = (
 
 
 SURE = 0.1
-"""Of the KL to be shown, what the Monte Carlo error of a row's mean may be."""
+"""Of the KL to be shown, what its Monte Carlo error in a trial may be."""
 
 
 class Line(NamedTuple):
@@ -50,9 +49,9 @@ class Line(NamedTuple):
         found = [Estimate(*one["metrics"][name]) for one in self.trials]
         return found[0] if len(found) == 1 else estimate(np.array([one.value for one in found]))
 
-    def error_of_mean(self, name: str) -> float:
-        """The mean's Monte Carlo error, by the trials' own."""
-        return math.hypot(*(one["metrics"][name][1] for one in self.trials)) / len(self.trials)
+    def typical_error(self, name: str) -> float:
+        """Root mean square of the trials' own Monte Carlo errors."""
+        return float(np.sqrt(np.mean([one["metrics"][name][1] ** 2 for one in self.trials])))
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -79,7 +78,7 @@ class Line(NamedTuple):
         limit, most = self.row.limits
         kl = self.over("KL(q‖p)").value
         out = [f"KL(q‖p) {kl:.5f} > {limit:.4f}"] if kl > limit else []
-        if (error := self.error_of_mean("KL(q‖p)")) > SURE * limit:
+        if (error := self.typical_error("KL(q‖p)")) > SURE * limit:
             out.append(f"Monte Carlo error of KL(q‖p) {error:.5f} > {SURE * limit:.5f}")
         if self.parameters > most:
             out.append(f"{self.parameters:,} parameters > {most:,}")
