@@ -81,7 +81,11 @@ def test_a_density_equals_itself_and_a_wrong_normaliser_is_seen():
     assert same.ess.value == pytest.approx(1)
     wrong = compare(Scaled(target, np.log(1.1)), target, 2000, key=jax.random.key(0))
     assert wrong.mass.value == pytest.approx(1.1, abs=3 * wrong.mass.error)
-    assert wrong.kl_qp.value == pytest.approx(1 / 1.1 - 1 + np.log(1.1), rel=1e-3)
+    # By samples of mass 1, by uniform points of mass 1.1.
+    least, most = 1 / 1.1 - 1 + np.log(1.1), 1.1 * np.log(1.1) - 0.1
+    slack = 3 * wrong.kl_qp.error
+    assert slack < 0.1 * least
+    assert least - slack < wrong.kl_qp.value < most + slack
 
 
 def test_a_bridge_finds_the_mass_and_its_error():

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .density import AbstractDensity, DequantizedDensity
     from .dequantizers import Safe
     from .estimator import DensityEstimator
-    from .fit import DequantizedFlow
+    from .fit import DequantizedFlow, settled
     from .manifolds import (
         Circle,
         Euclidean,
@@ -41,7 +41,7 @@ _HOMES = {
     "density": ["AbstractDensity", "DequantizedDensity"],
     "dequantizers": ["Safe"],
     "estimator": ["DensityEstimator"],
-    "fit": ["DequantizedFlow"],
+    "fit": ["DequantizedFlow", "settled"],
     "manifolds": [
         "Circle",
         "Euclidean",
@@ -96,6 +96,7 @@ __all__ = [
     "Torus",
     "Training",
     "evaluate",
+    "settled",
 ]
 
 

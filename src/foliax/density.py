@@ -20,8 +20,11 @@ from .marginal import (
     AbstractIntegrator,
     Integrand,
     LogProb,
+    Own,
     Quadrature,
+    at_once,
     default_integrator,
+    in_chunks,
     rows_log_prob,
 )
 
@@ -54,6 +57,13 @@ class AbstractDensity(eqx.Module):
     def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
         """`sample` by each of many keys."""
         return np.asarray(_draws(self, keys))
+
+    def draws_and_log_probs(
+        self, keys: Key[Array, " n"], numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`draws` of the keys, and their `log_probs`: more can be known of a draw than of a row."""
+        rows = self.draws(keys)
+        return rows, *self.log_probs(rows, numbers, key, chunk)
 
     @property
     @abc.abstractmethod
@@ -142,6 +152,33 @@ class DequantizedDensity(AbstractDensity):
     def log_prob(
         self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
+        return self._integral(y, None, key)
+
+    def sample_and_log_prob(
+        self, *, key: PRNGKeyArray, noise: PRNGKeyArray
+    ) -> tuple[Point, LogProb]:
+        """One exact draw, by `key`, and its log density, by `noise` and the draw's own z.
+
+        z is of p(z | y), so that it is where q(z | y) may hardly look: with it among the z that are
+        summed, 1/p̂ is without bias, and log p̂ not too low in the mean. (Without it p̂ is without
+        bias, and log p̂ too low: by any amount, if q(z | y) misses where the flow has its mass.)
+        """
+        model = paramax.unwrap(self)
+        y, z = self.dequantization.quantize(model.ambient.sample(key=key))
+        own = Own(
+            model.dequantizer.noise(model.manifold.features(y), z),
+            model.log_weight_and_cost(y, z)[0],
+        )
+        return y, self._integral(y, own, noise)
+
+    def draws_and_log_probs(
+        self, keys: Key[Array, " n"], numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        data = np.asarray(jax.random.key_data(keys))
+        rows, found = in_chunks(_draws_and_log_probs, self, data, numbers, key, chunk)
+        return rows, found.value, found.error
+
+    def _integral(self, y: Point, own: Own | None, key: PRNGKeyArray | None) -> LogProb:
         model, auxiliary = paramax.unwrap(self), self.dequantization.auxiliary
         features = model.manifold.features(y)
 
@@ -155,7 +192,9 @@ class DequantizedDensity(AbstractDensity):
         def place(v):
             return auxiliary.unconstrain(model.dequantizer.transform(features, v))
 
-        return self.integrator(Integrand(auxiliary.size, log_weight, log_joint, place), key=key)
+        return self.integrator(
+            Integrand(auxiliary.size, log_weight, log_joint, place, own), key=key
+        )
 
     def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
         return self.dequantization.quantize(paramax.unwrap(self.ambient).sample(key=key))[0]
@@ -184,6 +223,19 @@ class DequantizedDensity(AbstractDensity):
         branches, cost = self.log_branches_and_cost(y, z)
         log_q = self.dequantizer.log_prob(self.manifold.features(y), z)
         return jax.nn.logsumexp(branches) - log_q, cost
+
+
+@eqx.filter_jit
+def _draws_and_log_probs(
+    density: DequantizedDensity, data: Array, numbers: Array, key: PRNGKeyArray
+) -> tuple[Array, LogProb]:
+    def one(data_and_number):
+        data, number = data_and_number
+        return density.sample_and_log_prob(
+            key=jax.random.wrap_key_data(data), noise=jax.random.fold_in(key, number)
+        )
+
+    return jax.lax.map(one, (data, numbers), batch_size=at_once(density))
 
 
 def coarse(density: AbstractDensity) -> AbstractDensity:

@@ -20,7 +20,7 @@ from .density import DequantizedDensity
 from .dequantizers import AbstractDequantizerSpec, Safe
 from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
-from .objectives import AbstractObjective, ImportanceWeighted
+from .objectives import AbstractObjective, ImportanceWeighted, OwnSamples
 from .record import Block
 from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
@@ -31,6 +31,8 @@ DIRECTIONS = 64
 """Directions to choose from, by which rows choose among their branches."""
 MOST_DOUBTFUL = 0.01
 """Share of rows between two sides from which on sides are thought to cut through heaps."""
+OWN_SAMPLES = 2**16
+"""Samples of its own that a density settles by."""
 ArrayLike = Any
 """What NumPy makes an array of."""
 
@@ -143,6 +145,31 @@ class DequantizedFlow(AbstractSpec):
 
     def _points(self, manifold: AbstractManifold, rows: Any) -> Rows:
         return self._cast(jnp.asarray(as_points(manifold, rows)))
+
+
+def settled(
+    density: DequantizedDensity, *, key: PRNGKeyArray, training: Training | None = None
+) -> DequantizedDensity:
+    """The same density with a q(z | y) that has learnt from the density's own samples.
+
+    Rows show q(z | y) only where rows are, and the ELBO makes it narrower than p(z | y) even there.
+    Where a flow has mass besides, estimates of log p(y) can then be too low by more than their
+    errors say. p(y) itself does not depend on q(z | y) and stays what it is. As it is where z has
+    less than two dimensions, which need no sampling.
+    """
+    if density.dequantization.auxiliary.size < 2:
+        return density
+    sample_key, train_key = jax.random.split(key)
+    x = _ambient_draws(density, jax.random.split(sample_key, OWN_SAMPLES))
+    training = training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99)
+    by = {"training": training, "objective": OwnSamples(), "validation": x[:MOST_HELD_OUT]}
+    return train(density, x[MOST_HELD_OUT:], key=train_key, **by)[0]
+
+
+@eqx.filter_jit
+def _ambient_draws(density: DequantizedDensity, keys: Array) -> Float[Array, "n m"]:
+    ambient = paramax.unwrap(density.ambient)
+    return jax.lax.map(lambda key: ambient.sample(key=key), keys, batch_size=1024)
 
 
 def check_window(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:

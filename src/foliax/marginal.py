@@ -21,6 +21,15 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .manifolds.base import as_points
 
 
+class Own(NamedTuple):
+    """The z that a sample of the density came with, which sampling is to go through."""
+
+    v: Float[Array, " k"]
+    """Its noise."""
+    log_weight: Float[Array, ""]
+    """log w: given apart, since far out rounding of v would lose z."""
+
+
 class Integrand(NamedTuple):
     """What there is to integrate over z, for one y."""
 
@@ -32,6 +41,8 @@ class Integrand(NamedTuple):
     """Unconstrained u -> log joint(y, z(u)) + log |dz/du|."""
     place: Callable[[Float[Array, " k"]], Float[Array, " k"]]
     """Uniform noise v -> u of the dequantization density: where the joint is to be found."""
+    own: Own | None = None
+    """A z ~ p(z | y) that is to be among those that are drawn."""
 
 
 class LogProb(NamedTuple):
@@ -117,7 +128,10 @@ def middle(integrand: Integrand) -> tuple[Float[Array, " k"], Float[Array, " k"]
 class RQMC(AbstractIntegrator):
     """Randomised quasi-Monte Carlo: Sobol' `points`, shifted afresh in each of the `replicates`.
 
-    Value: log of the mean of the replicates' means; standard error: from their spread.
+    Value: log of the mean of the replicates' means; standard error: from their spread. The own z of
+    a sample is put in the place of a point at random of the first replicate, which is shifted to
+    it: then the mean has a reciprocal of mean 1/p, as if all points were independent, since it is
+    what all points together are given that one of them is drawn of p(z | y) instead of q.
     """
 
     points: int = eqx.field(static=True, default=64)
@@ -139,10 +153,16 @@ class RQMC(AbstractIntegrator):
         net = qmc.Sobol(integrand.k, scramble=True, rng=0).random(self.points)
         shifts = jax.random.uniform(key, (self.replicates, 1, integrand.k))
         tiny = jnp.finfo(shifts.dtype).epsneg
-        v = jnp.clip((jnp.asarray(net, shifts.dtype) + shifts) % 1.0, tiny, 1 - tiny)
+        net, place = jnp.asarray(net, shifts.dtype), None
+        if integrand.own is not None:
+            place = jax.random.randint(jax.random.fold_in(key, 1), (), 0, self.points)
+            shifts = shifts.at[0, 0].set(integrand.own.v - net[place])
+        v = jnp.clip((net + shifts) % 1.0, tiny, 1 - tiny)
         each = jax.vmap(integrand.log_weight)
         # Many points fill a processor; replicates at once would only take memory.
         log_w = jax.lax.map(each, v) if self.points >= 1024 else jax.vmap(each)(v)
+        if integrand.own is not None:
+            log_w = log_w.at[0, place].set(integrand.own.log_weight)
         return pooled(jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.points))
 
     @property
@@ -162,7 +182,10 @@ class MonteCarlo(AbstractIntegrator):
         if key is None:
             raise ValueError("This log density is estimated by sampling: pass key=.")
         v = open_uniform(key, (self.samples, integrand.k))
-        return pooled(jax.vmap(integrand.log_weight)(v))
+        log_w = jax.vmap(integrand.log_weight)(v)
+        if integrand.own is not None:
+            log_w = log_w.at[0].set(integrand.own.log_weight)
+        return pooled(log_w)
 
     @property
     def work(self) -> int:
@@ -217,40 +240,71 @@ def evaluate(
     density,
     rows: Any,
     *,
-    tol: float = 0.01,
+    tol: float | np.ndarray = 0.01,
     key: PRNGKeyArray | None = None,
     max_rounds: int = 4,
     chunk: int = 4096,
 ) -> Evaluation:
     """Log densities of many rows, spending more samples only on rows whose error exceeds `tol`.
 
-    A row's noise depends on its content and the key, so neither chunks nor order matter. A row
-    keeps its first estimate that is within `tol`, or the last one, and `reached` says which.
+    `tol`: one for all rows, or one for each. A row's noise depends on its content and the key, so
+    neither chunks nor order matter. A row keeps its first estimate that is within `tol`, or the
+    last one, and `reached` says which. An estimate with a rare, large weight has a large error and
+    is made again: where such weights carry much of a density, what is kept is too low by as much.
     """
     rows = as_points(density.manifold, rows)
     numbers = np.array([zlib.crc32(row.tobytes()) for row in rows], np.uint32)
+
+    def ask(density, which, key, chunk):
+        return density.log_probs(rows[which], numbers[which], key, chunk)
+
     key = jax.random.key(0) if key is None else key
-    value, error = np.full(len(rows), np.nan), np.full(len(rows), np.inf)
-    open_rows = np.arange(len(rows))
+    found = until_within(ask, density, len(rows), tol, key=key, max_rounds=max_rounds, chunk=chunk)
+    if np.isnan(found.value).any():
+        row = int(np.argmax(np.isnan(found.value)))
+        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
+    return found
+
+
+def until_within(
+    ask: Callable[..., tuple[np.ndarray, np.ndarray]],
+    density,
+    n: int,
+    tol: float | np.ndarray,
+    *,
+    key: PRNGKeyArray,
+    max_rounds: int = 4,
+    chunk: int = 4096,
+) -> Evaluation:
+    """Values and errors of n rows, of which `ask(density, which, key, chunk)` asks for some.
+
+    Those whose error is above `tol` are asked for again, of the refined density.
+    """
+    tol = np.broadcast_to(tol, n)
+    value, error = np.full(n, np.nan), np.full(n, np.inf)
+    which = np.arange(n)
     for round_number in range(max_rounds):
         round_key = jax.random.fold_in(key, round_number)
-        value[open_rows], error[open_rows] = density.log_probs(
-            rows[open_rows], numbers[open_rows], round_key, chunk
-        )
-        open_rows = open_rows[~(error[open_rows] <= tol)]
+        value[which], error[which] = ask(density, which, round_key, chunk)
+        which = which[~(error[which] <= tol[which])]
         finer = density.refined()
-        if len(open_rows) == 0 or finer is density:
+        if len(which) == 0 or finer is density:
             break
         density, chunk = finer, max(64, chunk // 4)
-    if np.isnan(value).any():
-        row = int(np.argmax(np.isnan(value)))
-        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
     return Evaluation(value, error, error <= tol)
 
 
 def rows_log_prob(density, rows, numbers, key, chunk: int) -> tuple[np.ndarray, np.ndarray]:
     """Log densities of rows in chunks of one compiled size; row numbers choose the keys."""
-    values, errors = [], []
+    if not len(rows):
+        return np.zeros(0), np.zeros(0)
+    found = in_chunks(_chunk_log_prob, density, rows, numbers, key, chunk)
+    return found.value, found.error
+
+
+def in_chunks(program: Callable[..., Any], density, rows, numbers, key, chunk: int) -> Any:
+    """`program(density, rows, numbers, key)` of chunks of one compiled size, put together."""
+    parts = []
     for start in range(0, len(rows), chunk):
         part, number = rows[start : start + chunk], numbers[start : start + chunk]
         # Padded to a power of two, so that few sizes are ever compiled.
@@ -258,12 +312,14 @@ def rows_log_prob(density, rows, numbers, key, chunk: int) -> tuple[np.ndarray, 
         padding = size - len(part)
         part = np.concatenate([part, np.repeat(part[:1], padding, axis=0)])
         number = np.concatenate([number, np.repeat(number[:1], padding)])
-        estimate = _chunk_log_prob(density, jnp.asarray(part), jnp.asarray(number), key)
-        values.append(np.asarray(estimate.value)[: size - padding])
-        errors.append(np.asarray(estimate.error)[: size - padding])
-    if not values:
-        return np.zeros(0), np.zeros(0)
-    return np.concatenate(values), np.concatenate(errors)
+        found = program(density, jnp.asarray(part), jnp.asarray(number), key)
+        parts.append(jax.tree.map(lambda a, n=size - padding: np.asarray(a)[:n], found))
+    return jax.tree.map(lambda *each: np.concatenate(each), *parts)
+
+
+def at_once(density) -> int:
+    """As many rows at a time as keep the flow's activations in the processor's cache."""
+    return min(4096, max(1, 8192 // density.work))
 
 
 @eqx.filter_jit
@@ -272,6 +328,4 @@ def _chunk_log_prob(density, rows, numbers, key) -> LogProb:
         y, number = row_and_number
         return density.log_prob(y, key=jax.random.fold_in(key, number))
 
-    # As many rows at a time as keep the flow's activations in the processor's cache.
-    at_once = min(4096, max(1, 8192 // density.work))
-    return jax.lax.map(one, (rows, numbers), batch_size=at_once)
+    return jax.lax.map(one, (rows, numbers), batch_size=at_once(density))

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from .density import AbstractDensity
 from .manifolds import AbstractManifold
-from .marginal import evaluate
+from .marginal import Evaluation, evaluate, until_within
 from .targets import AbstractTarget
 
 
@@ -31,9 +31,9 @@ class Comparison(NamedTuple):
     """A density q against a target p."""
 
     kl_qp: Estimate
-    """KL(q‖p) = E_q[w − 1 − log w], w = p/q: sees lost mass, and is never negative."""
+    """KL(q‖p) = ∫ q log q/p − q + p: sees lost mass, and is never negative."""
     kl_pq: Estimate
-    """KL(p‖q) = E_p[v − 1 − log v], v = q/p."""
+    """KL(p‖q), likewise."""
     ess: Estimate
     """Relative effective sample size of q's samples weighted by w: (E w)²/E w²."""
     mass: Estimate
@@ -66,6 +66,21 @@ def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarra
     """n exact draws, the i-th by fold_in(key, i)."""
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
     return density.draws(keys)
+
+
+def drawn(
+    density: AbstractDensity, n: int, *, key: PRNGKeyArray, tol: float = math.inf
+) -> tuple[np.ndarray, Evaluation]:
+    """n exact draws and their log densities, by what is known of a draw, to an error of `tol`."""
+    k1, k2 = jax.random.split(key)
+    keys = jax.vmap(lambda i: jax.random.fold_in(k1, i))(jnp.arange(n))
+    rows = np.zeros((n, density.manifold.size))
+
+    def ask(density, which, key, chunk):
+        rows[which], value, error = density.draws_and_log_probs(keys[which], which, key, chunk)
+        return value, error
+
+    return rows, until_within(ask, density, n, tol, key=k2)
 
 
 def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
@@ -117,8 +132,7 @@ def controlled_mass(
 
     But for a share `uniform` of them, which is uniform.
     """
-    log_uniform = np.log(uniform) - manifold.log_total_volume()
-    log_proposal = np.logaddexp(log_uniform, log_near + np.log1p(-uniform))
+    log_proposal = partly_uniform(log_near, uniform, manifold)
     return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 
@@ -156,35 +170,56 @@ def compare(
     key: PRNGKeyArray,
     tol: float = math.inf,
 ) -> Comparison:
-    """q against p by n samples of each; q's log densities to an error of `tol`, where reachable.
+    """q against p by n samples of each, and n uniform points, which q's samples hardly reach.
 
-    Total mass is by the samples of p, and a quarter as many uniform points, whose estimates of q
-    are without bias at any error.
+    q's log densities have an error of `tol`, where reachable. Rare samples of q where p is next to
+    nothing make KL(q‖p) uncertain if only they are counted: in the mixture of q and the uniform
+    density uniform points stand for them. Total mass is by the samples of p and the uniform points,
+    with estimates of q that nothing is left out of, see :func:`foliax.evaluate`.
     """
     k1, k2, k3, k4, k5, k6 = jax.random.split(key, 6)
-    from_q, from_p = samples(density, n, key=k1), samples(target, n, key=k2)
-    at_q = evaluate(density, from_q, tol=tol, key=k3)
+    from_p, spread = samples(target, n, key=k2), uniform_rows(density.manifold, n, key=k5)
+    from_q, at_q = drawn(density, n, key=k1, tol=tol)
+    q_at_p, q_at_spread = (log_densities(density, rows, key=k6)[0] for rows in (from_p, spread))
+    p_at_q, p_at_p, p_at_spread = (
+        log_densities(target, rows, key=k4)[0] for rows in (from_q, from_p, spread)
+    )
     at_p = evaluate(density, from_p, tol=tol, key=k4)
-    spread = uniform_rows(density.manifold, max(1, n // 4), key=k5)
-    at_spread = log_densities(density, spread, key=k6)[0]
-    p_at_p, p_at_spread = (log_densities(target, rows, key=k4)[0] for rows in (from_p, spread))
-    log_w = log_densities(target, from_q, key=k3)[0] - at_q.value
-    log_v = at_p.value - p_at_p
-    w, v = np.exp(log_w), np.exp(log_v)
+    # An error counts by the share of q in the mixture.
+    weight = np.exp(q_at_spread - partly_uniform(q_at_spread, 0.5, density.manifold))
+    at_spread = evaluate(density, spread, tol=tol / np.sqrt(weight), key=k3)
+    log_w, log_v = p_at_q - at_q.value, at_p.value - p_at_p
+    at_both = np.concatenate([at_q.value, at_spread.value])
+    proposal = partly_uniform(at_both, 0.5, density.manifold)
+    weighted = np.exp(at_both - proposal) * np.concatenate([at_q.error, at_spread.error]) ** 2
     return Comparison(
-        estimate(w - 1 - log_w),
-        estimate(v - 1 - log_v),
-        relative_ess(w),
+        divergence(at_both, np.concatenate([p_at_q, p_at_spread]), proposal),
+        divergence(p_at_p, at_p.value, p_at_p),
+        relative_ess(np.exp(log_w)),
         controlled_mass(
-            np.concatenate([at_p.value, at_spread]),
+            np.concatenate([q_at_p, q_at_spread]),
             np.concatenate([p_at_p, p_at_spread]),
-            len(spread) / (n + len(spread)),
+            0.5,
             density.manifold,
         ),
-        float(np.sqrt((at_q.error**2).mean())),
+        float(np.sqrt(weighted.mean())),
         self_normalised(log_w),
         self_normalised(log_v),
     )
+
+
+def partly_uniform(
+    log_density: np.ndarray, uniform: float, manifold: AbstractManifold
+) -> np.ndarray:
+    """Log densities of the mixture that is uniform by a share `uniform`."""
+    log_uniform = np.log(uniform) - manifold.log_total_volume()
+    return np.logaddexp(log_uniform, log_density + np.log1p(-uniform))
+
+
+def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -> Estimate:
+    """∫ a log a/b − a + b by samples of a proposal; KL(a‖b) where both have mass 1."""
+    a, b = np.exp(log_a - log_proposal), np.exp(log_b - log_proposal)
+    return estimate(a * (log_a - log_b) - a + b)
 
 
 def relative_ess(w: np.ndarray) -> Estimate:

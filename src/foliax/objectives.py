@@ -112,6 +112,29 @@ class Likelihood(AbstractObjective):
         return model.log_prob(y).value
 
 
+@dataclasses.dataclass(frozen=True)
+class OwnSamples(AbstractObjective):
+    """−log q(z | y) of (y, z) = G(x): what q(z | y) learns from ambient points x, and nothing else.
+
+    With x of the flow itself, q(z | y) comes near p(z | y) wherever the flow has mass, and covers
+    it rather than keeping to its middle: the sleep phase of Hinton et al. 1995.
+    """
+
+    def value_and_grad(self, params, static, rows, weights, *, key):
+        def loss(dequantizer):
+            model = eqx.combine(eqx.tree_at(lambda m: m.dequantizer, params, dequantizer), static)
+            logs = jax.vmap(lambda x: self.log_score(paramax.unwrap(model), x))(rows)
+            return -(weights * logs).mean()
+
+        value, gradient = jax.value_and_grad(loss)(params.dequantizer)
+        still = jax.tree.map(jnp.zeros_like, params)
+        return value, eqx.tree_at(lambda m: m.dequantizer, still, gradient)
+
+    def log_score(self, model, y, *, samples=1, key=None):
+        y, z = model.dequantization.quantize(y)
+        return model.dequantizer.log_prob(model.manifold.features(y), z)
+
+
 class ReverseKL(eqx.Module, AbstractObjective):
     """E_q[log q − log p], for a target p known up to a constant and a q that pushes a base forward.
 

@@ -90,7 +90,14 @@ def test_equal_arrays_are_stored_once():
     assert len(described((a, a + 0, a + 1))[1]) == 2
 
 
-LEFT_OUT = {Flowjax, manifolds.ByAutodiff, manifolds.LevelSet, objectives.ReverseKL, views.Drawn}
+LEFT_OUT = {
+    Flowjax,
+    manifolds.ByAutodiff,
+    manifolds.LevelSet,
+    objectives.ReverseKL,
+    objectives.OwnSamples,
+    views.Drawn,
+}
 INTERFACES = (
     AbstractManifold,
     AbstractDequantization,

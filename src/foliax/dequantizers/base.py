@@ -26,6 +26,10 @@ class AbstractDequantizer(eqx.Module):
         """z of uniform noise v: distributed as q(· | y), differentiable in the parameters."""
 
     @abc.abstractmethod
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        """The v of which z is the transform."""
+
+    @abc.abstractmethod
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         """log q(z | y)."""
 

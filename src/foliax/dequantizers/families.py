@@ -43,6 +43,10 @@ class AmortisedGamma(AbstractDequantizer):
         )
         return jnp.exp(log_z) / rate
 
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        shape, rate = self._parameters(features)
+        return gammainc(shape, rate * z)
+
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         shape, rate = self._parameters(features)
         each = shape * jnp.log(rate) + (shape - 1) * jnp.log(z) - rate * z - gammaln(shape)
@@ -65,6 +69,9 @@ class AmortisedBeta(AbstractDequantizer):
         )
         info = jnp.finfo(v.dtype)
         return jnp.clip(z, info.tiny, 1 - info.epsneg)
+
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        return beta_cdf(*self._parameters(features), z)
 
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         return self._each(*self._parameters(features), z).sum()
@@ -104,6 +111,9 @@ class UniformCells(AbstractDequantizer):
 
     def transform(self, features: Features, v: Uniforms) -> Aux:
         return v
+
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        return z
 
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         return jnp.zeros((), z.dtype)

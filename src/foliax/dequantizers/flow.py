@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flowjax.bijections import AbstractBijection, RationalQuadraticSpline
 from flowjax.distributions import Normal as StandardNormal
 from flowjax.flows import masked_autoregressive_flow
-from jax.scipy.special import ndtri
+from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 from paramax import unwrap
 
@@ -34,6 +34,10 @@ class FlowDequantizer(AbstractDequantizer):
     def transform(self, features: Features, v: Uniforms) -> Aux:
         m = self._flow().transform(ndtri(v), features)
         return self.auxiliary.constrain(self._scales() * m + push(m, self.auxiliary))[0]
+
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        m, _ = unpush(self.auxiliary.unconstrain(z), self._scales(), self.auxiliary)
+        return ndtr(self._flow().inverse(m, features))
 
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
         u = self.auxiliary.unconstrain(z)

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
+from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..auxiliary import Auxiliary
@@ -54,21 +54,30 @@ class LocationScale(AbstractDequantizer):
         u = location + scale * n + corner @ n
         return self.auxiliary.constrain(u + push(n, self.auxiliary) if self.safe else u)[0]
 
+    def noise(self, features: Features, z: Aux) -> Uniforms:
+        return ndtr(self._normals(features, self.auxiliary.unconstrain(z))[0])
+
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
-        location, scale, corner = self._parameters(features)
         u = self.auxiliary.unconstrain(z)
-        solve = unpush if self.safe else _unscale
-        if self.full:
-            n, log_stretch = jnp.zeros_like(u), jnp.zeros((), u.dtype)
-            for i in range(len(u)):
-                alone = Auxiliary(self.auxiliary.kinds[i : i + 1])
-                rest = (u - location - corner @ n)[i : i + 1]
-                found, stretch = solve(rest, scale[i : i + 1], alone)
-                n, log_stretch = n.at[i].set(found[0]), log_stretch + stretch
-        else:
-            n, log_stretch = solve(u - location, scale, self.auxiliary)
+        n, log_stretch = self._normals(features, u)
         log_normal = -0.5 * (n**2).sum() - len(u) / 2 * math.log(2 * math.pi)
         return log_normal - log_stretch - self.auxiliary.constrain(u)[1]
+
+    def _normals(
+        self, features: Features, u: Float[Array, " k"]
+    ) -> tuple[Float[Array, " k"], Float[Array, ""]]:
+        """The n of which u is made, and log |du/dn|."""
+        location, scale, corner = self._parameters(features)
+        solve = unpush if self.safe else _unscale
+        if not self.full:
+            return solve(u - location, scale, self.auxiliary)
+        n, log_stretch = jnp.zeros_like(u), jnp.zeros((), u.dtype)
+        for i in range(len(u)):
+            alone = Auxiliary(self.auxiliary.kinds[i : i + 1])
+            rest = (u - location - corner @ n)[i : i + 1]
+            found, stretch = solve(rest, scale[i : i + 1], alone)
+            n, log_stretch = n.at[i].set(found[0]), log_stretch + stretch
+        return n, log_stretch
 
     def _parameters(
         self, features: Features
