@@ -15,8 +15,9 @@ from foliax.ambient.mass import reciprocal_mass
 from foliax.density import DequantizedDensity
 from foliax.dequantizers import Safe, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.fit import DequantizedFlow, ambient_points, check_mass, check_window
+from foliax.fit import DequantizedFlow, ambient_points, check_mass, check_window, settled
 from foliax.manifolds import (
+    ByRadii,
     Euclidean,
     Integers,
     Naturals,
@@ -27,14 +28,15 @@ from foliax.manifolds import (
     Torus,
     Wrapping,
 )
-from foliax.marginal import evaluate
+from foliax.marginal import RQMC, evaluate
+from foliax.metrics import log_densities, samples
 from foliax.objectives import ELBO, ImportanceWeighted
 from foliax.progress import training_bar
 from foliax.record import Block, Record
 from foliax.specs import Fitted, hold_out
 from foliax.training import Training
 
-from .small import SPEC, rows_of
+from .small import SPEC, density, rows_of
 
 KEY = jax.random.key(0)
 COUNTS = DequantizedFlow(
@@ -240,3 +242,30 @@ def test_the_bar_is_silent_without_a_terminal():
         assert bar is not None
         bar(Block(100, 200, 1.5, 1.25, 1.25, 3.0))
     assert "100/200 steps" in console.file.getvalue()
+
+
+def test_a_density_settles_by_its_own_samples():
+    """The flow stays as it is, to the bit; q(z | y) covers what the flow has."""
+    d = density(ByRadii(Torus(2)))
+    after = settled(d, key=jax.random.key(0), training=Training(steps=300, batch=128, rate=1e-2))
+    assert eqx.tree_equal(after.ambient, d.ambient)
+    assert after.integrator == d.integrator
+    rows = samples(d, 400, key=jax.random.key(1))
+
+    def logs(part, integrator):
+        found = DequantizedDensity(part.dequantization, part.ambient, part.dequantizer, integrator)
+        return log_densities(found, rows, key=jax.random.key(2))
+
+    exact, _ = logs(d, RQMC(1024, 8))
+    first, second = (logs(part, RQMC(4, 8)) for part in (d, after))
+
+    def size(values):
+        return np.sqrt((values**2).mean())
+
+    assert size(second[1]) < 0.5 * size(first[1])
+    assert size(second[0] - exact) < 0.5 * size(first[0] - exact)
+
+
+def test_where_z_needs_no_sampling_nothing_settles():
+    d = density(Sphere(2).dequantization())
+    assert settled(d, key=jax.random.key(0)) is d

@@ -1,6 +1,7 @@
 import dataclasses
 from functools import cache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +23,10 @@ from foliax.marginal import (
     RQMC,
     AbstractIntegrator,
     Exact,
+    Integrand,
     LogProb,
     MonteCarlo,
+    Own,
     Quadrature,
     evaluate,
     middle,
@@ -139,6 +142,75 @@ def test_evaluate_spends_samples_where_they_are_needed():
     assert not stuck.reached.any()
     assert "60 of 60 log densities have an error above" in stuck.describe(1e-9)
     assert np.median(stuck.error) < np.median(first_error)
+
+
+def test_evaluate_takes_a_tolerance_for_each_row():
+    d = with_integrator(density(WAYS["T²"]), RQMC(8, 8))
+    rows = samples(d, 40, key=jax.random.key(6))
+    first = evaluate(d, rows, tol=np.inf)
+    tol = np.where(np.arange(40) < 20, np.inf, first.error / 4)
+    found = evaluate(d, rows, tol=tol, max_rounds=6)
+    assert found.reached.all()
+    np.testing.assert_array_equal(found.value[:20], first.value[:20])
+    assert (found.error[20:] <= tol[20:]).all()
+
+
+def steep(own: bool, integrator: AbstractIntegrator, n: int) -> np.ndarray:
+    """Log estimates of ∫ w = 1, w(v) = ∏ 4 v_i³ on the unit square, through an own v or without."""
+
+    def log_weight(v):
+        return jnp.log(4 * v**3).sum()
+
+    def one(key):
+        k1, k2 = jax.random.split(key)
+        v = jax.random.uniform(k1, (2,)) ** 0.25  # follows w
+        through = Own(v, log_weight(v)) if own else None
+        integrand = Integrand(2, log_weight, log_weight, lambda v: v, through)
+        return integrator(integrand, key=k2).value
+
+    return np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), n)), float)
+
+
+@pytest.mark.parametrize("integrator", [RQMC(2, 2), MonteCarlo(3)], ids=["RQMC", "MonteCarlo"])
+def test_through_its_own_z_the_reciprocal_is_without_bias(integrator):
+    """E 1/p̂ = 1/p and E log p̂ > log p through the own z; E p̂ = p and E log p̂ < log p without."""
+    n = 200_000
+
+    def off(values):
+        return (values.mean() - 1) / (values.std() / np.sqrt(n))
+
+    led, plain = steep(True, integrator, n), steep(False, integrator, n)
+    assert abs(off(np.exp(-led))) < 4
+    assert abs(off(np.exp(plain))) < 4
+    assert off(np.exp(led)) > 20
+    assert led.mean() > 0.05
+    assert plain.mean() < -0.05
+
+
+@pytest.mark.parametrize("integrator", [RQMC(4, 2), MonteCarlo(8)], ids=["RQMC", "MonteCarlo"])
+def test_an_own_z_counts_by_its_weight_where_its_noise_is_rounded(integrator):
+    own = Own(jnp.ones(2), jnp.asarray(50.0))
+    integrand = Integrand(2, lambda v: -v.sum() * 0, lambda u: u.sum(), lambda v: v, own)
+    found = integrator(integrand, key=jax.random.key(0))
+    assert found.value == pytest.approx(50 - np.log(8), abs=1e-4)
+    assert found.error == pytest.approx(1, abs=1e-4)
+
+
+def test_draws_see_what_their_dequantizer_misses():
+    """E_q u/q = 1 over the density's own draws, u uniform, with a q(z | y) that is far off."""
+    d = with_integrator(density(WAYS["T²"]), RQMC(4, 2))
+    moved = eqx.tree_at(
+        lambda d: d.dequantizer.net.layers[-1].bias, d, replace_fn=lambda bias: bias - 0.6
+    )
+    keys, numbers = jax.random.split(jax.random.key(3), 20_000), np.arange(20_000)
+    rows, led, _ = moved.draws_and_log_probs(keys, numbers, jax.random.key(4), 4096)
+    np.testing.assert_allclose(rows, d.draws(keys), atol=1e-5)
+    plain, _ = log_probs(moved, rows)
+    uniform = -d.manifold.log_total_volume()
+    for values, within in ((led, True), (plain, False)):
+        share = np.exp(uniform - values.astype(float))
+        error = share.std() / np.sqrt(len(share))
+        assert (abs(share.mean() - 1) < 4 * error) == within
 
 
 def test_branches_alone_are_exact():

@@ -66,6 +66,15 @@ def test_the_density_is_that_of_the_transform(spec, g):
         np.testing.assert_allclose(gap(v), 0, atol=1e-6)
 
 
+@pytest.mark.parametrize(("spec", "g"), CASES, ids=lambda v: type(v).__name__)
+def test_noise_is_what_z_was_made_of(spec, g):
+    with jax.enable_x64(True):
+        q, features = built(spec, g)
+        v = jax.random.uniform(jax.random.key(2), (20, g.auxiliary.size), minval=1e-4, maxval=0.999)
+        again = jax.jit(jax.vmap(lambda v: q.noise(features, q.transform(features, v))))(v)
+        np.testing.assert_allclose(again, v, atol=1e-8)
+
+
 @pytest.mark.parametrize("g", [SPHERE, MIXED, TRIANGLE], ids=lambda g: type(g).__name__)
 def test_safe_tails_invert_far_out(g):
     """n -> u -> n to seven deviations, and the stretch is the derivative."""
