@@ -71,7 +71,10 @@ def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarra
 def drawn(
     density: AbstractDensity, n: int, *, key: PRNGKeyArray, tol: float = math.inf
 ) -> tuple[np.ndarray, Evaluation]:
-    """n exact draws and their log densities, by what is known of a draw, to an error of `tol`."""
+    """n exact draws and their log densities, by what is known of a draw, to an error of `tol`.
+
+    In more rounds than rows have: a draw whose own z is far from q(z | y) shows so by its error.
+    """
     k1, k2 = jax.random.split(key)
     keys = jax.vmap(lambda i: jax.random.fold_in(k1, i))(jnp.arange(n))
     rows = np.zeros((n, density.manifold.size))
@@ -80,7 +83,7 @@ def drawn(
         rows[which], value, error = density.draws_and_log_probs(keys[which], which, key, chunk)
         return value, error
 
-    return rows, until_within(ask, density, n, tol, key=k2)
+    return rows, until_within(ask, density, n, tol, key=k2, max_rounds=7)
 
 
 def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
