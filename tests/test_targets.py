@@ -11,6 +11,7 @@ from foliax.marginal import LogProb
 from foliax.metrics import (
     bridged_mass,
     compare,
+    divergence,
     log_densities,
     moments,
     samples,
@@ -202,3 +203,9 @@ def test_equal_means_have_an_error_too():
     assert abs(value) < 4 * error
     # 2 tr V² with V = 2/500 of the identity in four dimensions.
     assert error == pytest.approx(np.sqrt(8) * 2 / 500, rel=0.5)
+
+
+def test_a_divergence_where_a_density_is_zero():
+    zero = np.zeros(2)
+    found = divergence(np.array([-np.inf, np.log(2)]), zero, zero)
+    assert found.value == pytest.approx((1 + 2 * np.log(2) - 1) / 2)

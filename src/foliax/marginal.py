@@ -260,10 +260,15 @@ def evaluate(
 
     key = jax.random.key(0) if key is None else key
     found = until_within(ask, density, len(rows), tol, key=key, max_rounds=max_rounds, chunk=chunk)
-    if np.isnan(found.value).any():
-        row = int(np.argmax(np.isnan(found.value)))
-        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
+    refuse_nan(found.value, rows)
     return found
+
+
+def refuse_nan(log_density: np.ndarray, rows: np.ndarray) -> None:
+    """Raise where the log density of a row is NaN."""
+    if np.isnan(log_density).any():
+        row = int(np.argmax(np.isnan(log_density)))
+        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
 
 
 def until_within(

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from .density import AbstractDensity
 from .manifolds import AbstractManifold
-from .marginal import Evaluation, evaluate, until_within
+from .marginal import Evaluation, evaluate, refuse_nan, until_within
 from .targets import AbstractTarget
 
 
@@ -83,15 +83,15 @@ def drawn(
         rows[which], value, error = density.draws_and_log_probs(keys[which], which, key, chunk)
         return value, error
 
-    return rows, until_within(ask, density, n, tol, key=k2, max_rounds=7)
+    found = until_within(ask, density, n, tol, key=k2, max_rounds=7)
+    refuse_nan(found.value, rows)
+    return rows, found
 
 
 def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
     """(values, errors) of rows, in float64; a NaN is an error."""
     value, error = density.log_probs(np.asarray(rows), np.arange(len(rows)), key, chunk)
-    if np.isnan(value).any():
-        row = int(np.argmax(np.isnan(value)))
-        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
+    refuse_nan(value, rows)
     return value.astype(float), error.astype(float)
 
 
@@ -189,8 +189,8 @@ def compare(
     )
     at_p = evaluate(density, from_p, tol=tol, key=k4)
     # An error counts by the share of q in the mixture.
-    weight = np.exp(q_at_spread - partly_uniform(q_at_spread, 0.5, density.manifold))
-    at_spread = evaluate(density, spread, tol=tol / np.sqrt(weight), key=k3)
+    log_share = q_at_spread - partly_uniform(q_at_spread, 0.5, density.manifold)
+    at_spread = evaluate(density, spread, tol=tol * np.exp(-log_share / 2), key=k3)
     log_w, log_v = p_at_q - at_q.value, at_p.value - p_at_p
     at_both = np.concatenate([at_q.value, at_spread.value])
     proposal = partly_uniform(at_both, 0.5, density.manifold)
@@ -222,7 +222,9 @@ def partly_uniform(
 def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -> Estimate:
     """∫ a log a/b − a + b by samples of a proposal; KL(a‖b) where both have mass 1."""
     a, b = np.exp(log_a - log_proposal), np.exp(log_b - log_proposal)
-    return estimate(a * (log_a - log_b) - a + b)
+    # a log a is 0 where a is.
+    log_ratio = np.where(a > 0, log_a, log_b) - log_b
+    return estimate(a * log_ratio - a + b)
 
 
 def relative_ess(w: np.ndarray) -> Estimate:

@@ -140,9 +140,9 @@ def markdown(found: Sequence[Line]) -> str:
     parts = [
         "Ours, mean ± standard error over trials (one trial: its Monte Carlo error); in brackets "
         "the paper's. KL(q‖p) is ∫ q log q/p − q + p with the exact normaliser, which sees lost "
-        "mass, by samples of q and uniform points. Mean and covariance MSE are of embedded points; in table 3 the paper's rows are of "
-        "raw angles in [0, 2π), as the paper's are. Möbius flows learn by reverse KL with the "
-        "density in hand, all others see samples only."
+        "mass, by samples of q and uniform points. Mean and covariance MSE are of embedded "
+        "points; in table 3 the paper's rows are of raw angles in [0, 2π), as the paper's are. "
+        "Möbius flows learn by reverse KL with the density in hand, all others see samples only."
     ]
     for table, title in TITLES.items():
         inside = [line for line in found if line.row.table == table]
