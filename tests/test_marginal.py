@@ -144,17 +144,6 @@ def test_evaluate_spends_samples_where_they_are_needed():
     assert np.median(stuck.error) < np.median(first_error)
 
 
-def test_evaluate_takes_a_tolerance_for_each_row():
-    d = with_integrator(density(WAYS["T²"]), RQMC(8, 8))
-    rows = samples(d, 40, key=jax.random.key(6))
-    first = evaluate(d, rows, tol=np.inf)
-    tol = np.where(np.arange(40) < 20, np.inf, first.error / 4)
-    found = evaluate(d, rows, tol=tol, max_rounds=6)
-    assert found.reached.all()
-    np.testing.assert_array_equal(found.value[:20], first.value[:20])
-    assert (found.error[20:] <= tol[20:]).all()
-
-
 def steep(own: bool, integrator: AbstractIntegrator, n: int) -> np.ndarray:
     """Log estimates of ∫ w = 1, w(v) = ∏ 4 v_i³ on the unit square, through an own v or without."""
 

@@ -240,17 +240,17 @@ def evaluate(
     density,
     rows: Any,
     *,
-    tol: float | np.ndarray = 0.01,
+    tol: float = 0.01,
     key: PRNGKeyArray | None = None,
     max_rounds: int = 4,
     chunk: int = 4096,
 ) -> Evaluation:
     """Log densities of many rows, spending more samples only on rows whose error exceeds `tol`.
 
-    `tol`: one for all rows, or one for each. A row's noise depends on its content and the key, so
-    neither chunks nor order matter. A row keeps its first estimate that is within `tol`, or the
-    last one, and `reached` says which. An estimate with a rare, large weight has a large error and
-    is made again: where such weights carry much of a density, what is kept is too low by as much.
+    A row's noise depends on its content and the key, so neither chunks nor order matter. A row
+    keeps its first estimate that is within `tol`, or the last one, and `reached` says which. An
+    estimate with a rare, large weight has a large error and is made again: where such weights carry
+    much of a density, what is kept is too low by as much.
     """
     rows = as_points(density.manifold, rows)
     numbers = np.array([zlib.crc32(row.tobytes()) for row in rows], np.uint32)
@@ -275,7 +275,7 @@ def until_within(
     ask: Callable[..., tuple[np.ndarray, np.ndarray]],
     density,
     n: int,
-    tol: float | np.ndarray,
+    tol: float,
     *,
     key: PRNGKeyArray,
     max_rounds: int = 4,
@@ -285,13 +285,12 @@ def until_within(
 
     Those whose error is above `tol` are asked for again, of the refined density.
     """
-    tol = np.broadcast_to(tol, n)
     value, error = np.full(n, np.nan), np.full(n, np.inf)
     which = np.arange(n)
     for round_number in range(max_rounds):
         round_key = jax.random.fold_in(key, round_number)
         value[which], error[which] = ask(density, which, round_key, chunk)
-        which = which[~(error[which] <= tol[which])]
+        which = which[~(error[which] <= tol)]
         finer = density.refined()
         if len(which) == 0 or finer is density:
             break
