@@ -238,6 +238,15 @@ def _draws_and_log_probs(
     return jax.lax.map(one, (data, numbers), batch_size=at_once(density))
 
 
+def thorough(density: AbstractDensity) -> AbstractDensity:
+    """The density with 4,096 samples for z; as it is where z is not sampled."""
+    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size < 2:
+        return density
+    return DequantizedDensity(
+        density.dequantization, density.ambient, density.dequantizer, RQMC(256)
+    )
+
+
 def coarse(density: AbstractDensity) -> AbstractDensity:
     """The density with few nodes or samples for z: `evaluate` refines where that is not enough."""
     if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:

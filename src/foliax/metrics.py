@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.special import expit
 
-from .density import AbstractDensity
+from .density import AbstractDensity, thorough
 from .manifolds import AbstractManifold
 from .marginal import Evaluation, evaluate, refuse_nan, until_within
 from .targets import AbstractTarget
@@ -185,8 +185,7 @@ def compare(
     from_p, spread = samples(target, n, key=k2), uniform_rows(density.manifold, n, key=k5)
     from_q, at_q = drawn(density, n, key=k1, tol=tol)
     q_at_p, _ = log_densities(density, from_p, key=k6)
-    finer = density.refined().refined()
-    q_at_spread, error_at_spread = log_densities(finer, spread, key=k3)
+    q_at_spread, error_at_spread = log_densities(thorough(density), spread, key=k3)
     p_at_q, p_at_p, p_at_spread = (
         log_densities(target, rows, key=k4)[0] for rows in (from_q, from_p, spread)
     )
