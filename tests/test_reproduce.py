@@ -210,6 +210,18 @@ def test_trials_of_a_row_share_a_process_a_few_at_a_time():
     assert run.together([]) == []
 
 
+def test_short_trials_of_a_density_share_a_process():
+    names = ["table1-s2-mobius", "table2-s3-mobius", "table1-s2-man-ode"]
+    parts = run.together([run.Job(name, 0, True) for name in names])
+    assert [[job.name for job in part] for part in parts] == [[names[0], names[2]], [names[1]]]
+
+
+def test_short_trials_have_no_tolerance_to_meet():
+    for row in recipes.rows():
+        assert row.tol == pytest.approx((0.4 * row.limits[0]) ** 0.5)
+        assert row.quick().tol == float("inf")
+
+
 def test_where_no_process_can_be_had_every_trial_fails_rather_than_wait(tmp_path, monkeypatch):
     def none(*arguments):
         raise OSError("no semaphores")

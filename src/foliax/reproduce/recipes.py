@@ -87,7 +87,7 @@ class Row:
     def quick(self) -> Row:
         """The same with few steps and few samples: whether it runs, not how well."""
         training = self.spec.training
-        fewer = dataclasses.replace(training, steps=max(200, training.steps // 20), block=200)
+        fewer = dataclasses.replace(training, steps=max(200, training.steps // 10), block=200)
         spec = dataclasses.replace(self.spec, training=fewer)
         return dataclasses.replace(self, spec=spec, points=QUICK)
 

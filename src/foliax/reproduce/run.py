@@ -19,7 +19,7 @@ from .recipes import Row, named
 # Each trial keeps to one core.
 ONE_CORE = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
 TOGETHER = 5
-"""Trials of a row in one process."""
+"""Trials in one process."""
 
 
 class Job(NamedTuple):
@@ -72,11 +72,12 @@ def run(
 def together(jobs: Sequence[Job]) -> list[list[Job]]:
     """Trials of one row, up to `TOGETHER`, share a process: tracing takes as long as training.
 
-    The first few of every row, then the next few.
+    The first few of every row, then the next few. Short trials, of which a row has one, share it
+    with others of their density: to start a process takes as long as some of them.
     """
     rows: dict[str, list[Job]] = {}
     for job in jobs:
-        rows.setdefault(job.name, []).append(job)
+        rows.setdefault(job.row.density if job.quick else job.name, []).append(job)
     longest = max(map(len, rows.values()), default=0)
     parts = (row[at : at + TOGETHER] for at in range(0, longest, TOGETHER) for row in rows.values())
     return [part for part in parts if part]
