@@ -163,7 +163,10 @@ def settled(
     x = _ambient_draws(density, jax.random.split(sample_key, OWN_SAMPLES))
     training = training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99)
     by = {"training": training, "objective": OwnSamples(), "validation": x[:MOST_HELD_OUT]}
-    return train(density, x[MOST_HELD_OUT:], key=train_key, **by)[0]
+    after, record = train(density, x[MOST_HELD_OUT:], key=train_key, **by)
+    if record.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return after
 
 
 @eqx.filter_jit
