@@ -13,6 +13,7 @@ from foliax.directional import (
     sample_turn,
     sample_von_mises_fisher,
 )
+from foliax.directional.fisher import wood_drop
 
 KEY = jax.random.key(0)
 
@@ -35,6 +36,23 @@ def test_drop_follows_its_density(d, kappa):
     angles = 2 * np.arcsin(np.sqrt(np.minimum(found / 2, 1)))
     result = stats.kstest(angles, lambda v: np.interp(v, grid, cdf / cdf[-1]))
     assert result.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("b", [1e-9, 0.4])
+@pytest.mark.parametrize("d", [1, 3])
+def test_no_proposal_is_beyond_the_mode_or_its_opposite(d, b):
+    """Compiled, from normal vectors next to either pole, against float64."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(20_000, d + 1)) * np.append(1.0, np.full(d, 1e-4))
+    normal = normal.astype(np.float32)
+    found = np.asarray(jax.jit(jax.vmap(lambda g: wood_drop(g, b)))(normal), float)
+    assert (found >= 0).all()
+    assert (found <= 2).all()
+    first, side = normal[:, 0].astype(float), np.square(normal[:, 1:].astype(float)).sum(1)
+    norm = np.sqrt(first**2 + side)
+    smaller = side / (2 * norm * (norm + np.abs(first)))
+    beta, rest = np.where(first < 0, (smaller, 1 - smaller), (1 - smaller, smaller))
+    np.testing.assert_allclose(found, 2 * b * beta / (rest + b * beta), rtol=2e-6)
 
 
 def test_von_mises_fisher_mean():

@@ -67,16 +67,26 @@ def sample_drop(kappa: Concentration, d: int, *, key: PRNGKeyArray) -> Scalar:
 
     def propose(key):
         k1, k2 = jax.random.split(key)
-        # A height of the uniform law on S^d: twice a Beta(d/2, d/2) less one.
-        uniform = jax.random.normal(k1, (d + 1,))
-        beta = (1 + uniform[0] / jnp.linalg.norm(uniform)) / 2
-        drop = 2 * b * beta / (1 - (1 - b) * beta)
+        drop = wood_drop(jax.random.normal(k1, (d + 1,)), b)
         log_ratio = kappa * (rest - drop) + d * (
             jnp.log(rest + (1 - rest) * drop) - jnp.log(rest * (2 - rest))
         )
         return drop, log_ratio >= jnp.log(jax.random.uniform(k2))
 
     return rejection(propose, key)
+
+
+def wood_drop(normal: Float[Array, " size"], b: Concentration) -> Scalar:
+    """Wood's proposal t = 2bβ/(1 − (1 − b)β) by a normal vector g of R^{d+1}; it is within [0, 2].
+
+    β = (1 + g₀/‖g‖)/2 is Beta(d/2, d/2). The smaller of β and 1 − β is s²/(2‖g‖(‖g‖ + |g₀|)),
+    s² = g₁² + …: a sum with 1 has lost its digits near 0, and may be just below it.
+    """
+    norm, first = jnp.linalg.norm(normal), normal[0]
+    smaller = normal[1:] @ normal[1:] / (2 * norm * (norm + jnp.abs(first)))
+    beta = jnp.where(first < 0, smaller, 1 - smaller)
+    rest = jnp.where(first < 0, 1 - smaller, smaller)
+    return jnp.minimum(2 * b * beta / (rest + b * beta), 2)
 
 
 def log_rotation_mass(kappa: float, n: int) -> float:
