@@ -102,12 +102,6 @@ def trained(target, sizes: Sizes) -> DequantizedDensity:
     return spec.fit(target.manifold, rows, key=jax.random.key(1)).density
 
 
-def with_integrator(density: DequantizedDensity, integrator) -> DequantizedDensity:
-    return DequantizedDensity(
-        density.dequantization, density.ambient, density.dequantizer, integrator
-    )
-
-
 def points_of(density: DequantizedDensity, n: int) -> np.ndarray:
     """Half drawn from the density, half uniform: where it is high and where it is low."""
     drawn = metrics.samples(density, n - n // 2, key=jax.random.key(2))
@@ -131,7 +125,7 @@ def reference(density: DequantizedDensity, integrator, points: np.ndarray, chunk
     with jax.enable_x64(True):
         wide = jax.tree.map(
             lambda a: jnp.asarray(a, jnp.float64) if eqx.is_inexact_array(a) else a,
-            with_integrator(density, integrator),
+            density.by(integrator),
         )
         return log_probs(wide, points.astype(np.float64), chunk)
 
@@ -151,7 +145,7 @@ def compare(
     """Error and seconds per 1,000 points of every (integrator, its evaluations a row)."""
     jobs, rows = {}, {}
     for name, (integrator, evaluations) in integrators.items():
-        by, chunk = with_integrator(density, integrator), chunk_of(evaluations, len(points))
+        by, chunk = density.by(integrator), chunk_of(evaluations, len(points))
         rows[name] = {"evaluations": evaluations, **errors(log_probs(by, points, chunk), exact)}
         jobs[name] = lambda by=by, chunk=chunk: log_probs(by, points, chunk)
     seconds = in_turns(jobs, turns)

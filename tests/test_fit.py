@@ -253,7 +253,7 @@ def test_a_density_settles_by_its_own_samples():
     rows = samples(d, 400, key=jax.random.key(1))
 
     def logs(part, integrator):
-        found = DequantizedDensity(part.dequantization, part.ambient, part.dequantizer, integrator)
+        found = part.by(integrator)
         return log_densities(found, rows, key=jax.random.key(2))
 
     exact, _ = logs(d, RQMC(1024, 8))

@@ -32,7 +32,7 @@ from foliax.marginal import (
     middle,
     rows_log_prob,
 )
-from foliax.metrics import log_densities, samples
+from foliax.metrics import drawn, log_densities, samples
 
 from .small import SPEC, density
 
@@ -41,10 +41,6 @@ WAYS = {
     "T²": ByRadii(Torus(2)),
     "SO(3)": Quaternions(),
 }
-
-
-def with_integrator(d: DequantizedDensity, integrator) -> DequantizedDensity:
-    return DequantizedDensity(d.dequantization, d.ambient, d.dequantizer, integrator)
 
 
 def log_probs(d, rows, seed=0):
@@ -84,14 +80,14 @@ def with_reference(name):
     d = longer.fit(WAYS[name], rows, key=jax.random.key(1)).density
     rows = samples(d, 500, key=jax.random.key(3))
     reference = Quadrature(1024) if d.dequantization.auxiliary.size == 1 else Grid()
-    return d, rows, log_probs(with_integrator(d, reference), rows)[0]
+    return d, rows, log_probs(d.by(reference), rows)[0]
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_error_bars_are_honest(name):
     """± t standard errors cover the reference for at least 90 % of 500 points."""
     d, rows, exact = with_reference(name)
-    value, error = log_probs(with_integrator(d, RQMC(16, 16)), rows)
+    value, error = log_probs(d.by(RQMC(16, 16)), rows)
     off = value - exact
     assert np.mean(np.abs(off) <= student.ppf(0.975, 15) * error) >= 0.9
     assert 0.7 <= np.sqrt((off**2).mean() / (error**2).mean()) <= 1.4
@@ -99,7 +95,7 @@ def test_error_bars_are_honest(name):
 
 def test_a_wrong_error_bar_would_be_noticed():
     d, rows, exact = with_reference("S²")
-    value, error = log_probs(with_integrator(d, RQMC(16, 16)), rows)
+    value, error = log_probs(d.by(RQMC(16, 16)), rows)
     assert np.mean(np.abs(value - exact) <= student.ppf(0.975, 15) * error / 2) < 0.9
 
 
@@ -107,7 +103,7 @@ def test_a_wrong_error_bar_would_be_noticed():
 def test_quadrature_against_ten_thousand_nodes(name):
     d = density(WAYS[name])
     rows = samples(d, 200, key=jax.random.key(4))
-    exact, _ = log_probs(with_integrator(d, Quadrature(10_000)), rows)
+    exact, _ = log_probs(d.by(Quadrature(10_000)), rows)
     value, error = log_probs(d, rows)
     assert isinstance(d.integrator, Quadrature)
     assert np.abs(value - exact).max() < 1e-4
@@ -116,7 +112,7 @@ def test_quadrature_against_ten_thousand_nodes(name):
 
 
 def test_neither_chunks_nor_order_matter():
-    d = with_integrator(density(WAYS["T²"]), RQMC(8, 4))
+    d = density(WAYS["T²"]).by(RQMC(8, 4))
     rows = samples(d, 50, key=jax.random.key(5))
     whole, _ = log_probs(d, rows)
     numbers, key = np.arange(50), jax.random.key(0)
@@ -130,7 +126,7 @@ def test_neither_chunks_nor_order_matter():
 
 
 def test_evaluate_spends_samples_where_they_are_needed():
-    d = with_integrator(density(WAYS["T²"]), RQMC(8, 8))
+    d = density(WAYS["T²"]).by(RQMC(8, 8))
     rows = samples(d, 60, key=jax.random.key(6))
     _, first_error = log_probs(d, rows)
     tol = float(np.median(first_error)) / 4
@@ -187,7 +183,7 @@ def test_an_own_z_counts_by_its_weight_where_its_noise_is_rounded(integrator):
 
 def test_draws_see_what_their_dequantizer_misses():
     """E_q u/q = 1 over the density's own draws, u uniform, with a q(z | y) that is far off."""
-    d = with_integrator(density(WAYS["T²"]), RQMC(4, 2))
+    d = density(WAYS["T²"]).by(RQMC(4, 2))
     moved = eqx.tree_at(
         lambda d: d.dequantizer.net.layers[-1].bias, d, replace_fn=lambda bias: bias - 0.6
     )
@@ -221,13 +217,22 @@ def test_nan_is_an_error_with_its_row():
         log_densities(d, rows, key=jax.random.key(0))
 
 
+def test_a_draw_that_is_not_finite_is_an_error():
+    """A flow that is scaled beyond float32."""
+    d = density(Wrapping(Torus(2), window=1))
+    far = eqx.tree_at(lambda d: d.ambient.scale.tree, d, replace_fn=lambda scale: scale * 3e38)
+    for ask in (samples, drawn):
+        with pytest.raises(FloatingPointError, match=r"Draw \d+ is not finite: .* of 40 draws"):
+            ask(far, 40, key=jax.random.key(0))
+
+
 def test_refusals():
     d = density(WAYS["T²"])
     y = jnp.zeros(2)
     with pytest.raises(ValueError, match="pass key="):
         d.log_prob(y)
     with pytest.raises(ValueError, match="one-dimensional"):
-        with_integrator(d, Quadrature()).log_prob(y)
+        d.by(Quadrature()).log_prob(y)
     with pytest.raises(ValueError, match="power of two"):
         RQMC(points=10)
     with pytest.raises(ValueError, match=r"on R\^4; Hyperspherical needs one on R\^3"):
@@ -238,5 +243,5 @@ def test_monte_carlo_agrees():
     d = density(WAYS["S²"])
     rows = samples(d, 20, key=jax.random.key(8))
     exact, _ = log_probs(d, rows)
-    value, error = log_probs(with_integrator(d, MonteCarlo(4000)), rows)
+    value, error = log_probs(d.by(MonteCarlo(4000)), rows)
     assert (np.abs(value - exact) < 5 * error).all()

@@ -207,7 +207,11 @@ class DequantizedDensity(AbstractDensity):
         finer = self.integrator.refined()
         if finer is self.integrator:
             return self
-        return DequantizedDensity(self.dequantization, self.ambient, self.dequantizer, finer)
+        return self.by(finer)
+
+    def by(self, integrator: AbstractIntegrator) -> DequantizedDensity:
+        """The same density with another way to integrate z out."""
+        return DequantizedDensity(self.dequantization, self.ambient, self.dequantizer, integrator)
 
     def log_branches_and_cost(self, y: Point, z: Aux) -> tuple[Float[Array, " b"], Scalar]:
         """log π(x_b) + log_volume_b of every branch, and the mean cost of the ambient paths."""
@@ -242,15 +246,11 @@ def thorough(density: AbstractDensity) -> AbstractDensity:
     """The density with 4,096 samples for z; as it is where z is not sampled."""
     if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size < 2:
         return density
-    return DequantizedDensity(
-        density.dequantization, density.ambient, density.dequantizer, RQMC(256)
-    )
+    return density.by(RQMC(256))
 
 
 def coarse(density: AbstractDensity) -> AbstractDensity:
     """The density with few nodes or samples for z: `evaluate` refines where that is not enough."""
     if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:
         return density
-    g = density.dequantization
-    few = Quadrature(48) if g.auxiliary.size == 1 else RQMC(16)
-    return DequantizedDensity(g, density.ambient, density.dequantizer, few)
+    return density.by(Quadrature(48) if density.dequantization.auxiliary.size == 1 else RQMC(16))

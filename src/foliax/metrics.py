@@ -65,7 +65,20 @@ def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
 def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarray:
     """n exact draws, the i-th by fold_in(key, i)."""
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
-    return density.draws(keys)
+    rows = density.draws(keys)
+    refuse_lost(rows)
+    return rows
+
+
+def refuse_lost(rows: np.ndarray) -> None:
+    """Raise where a draw is not finite."""
+    lost = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(lost):
+        raise FloatingPointError(
+            f"Draw {lost[0]} is not finite: {rows[lost[0]]} ({len(lost)} of {len(rows)} draws are "
+            "not). If it is a flow that throws samples farther out than its floats reach, train it "
+            "for longer, at a lower rate, or bound its networks (activation='tanh')."
+        )
 
 
 def drawn(
@@ -84,6 +97,7 @@ def drawn(
         return value, error
 
     found = until_within(ask, density, n, tol, key=k2, max_rounds=7)
+    refuse_lost(rows)
     refuse_nan(found.value, rows)
     return rows, found
 
