@@ -76,7 +76,7 @@ def test_our_rows_see_no_more_draws_than_the_papers():
 def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     row = tiny(ROWS[name])
     assert trial.stored(tmp_path, row, 3) is None
-    found = trial.run(row, 3)
+    found = trial.measure(row, 3, *trial.fit(row, 3))
     trial.store(tmp_path, row, 3, found)
     assert trial.stored(tmp_path, row, 3) == json.loads(json.dumps(found))
     draws = {
@@ -101,7 +101,9 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
 @pytest.mark.slow
 def test_the_same_trial_gives_the_same_numbers_and_another_does_not():
     row = tiny(ROWS["table3-unimodal-modulus"])
-    first, again, other = (trial.run(row, number)["metrics"] for number in (0, 0, 1))
+    first, again, other = (
+        trial.measure(row, number, *trial.fit(row, number))["metrics"] for number in (0, 0, 1)
+    )
     assert first == again != other
 
 
@@ -168,7 +170,7 @@ def test_an_interrupted_training_is_no_trial(monkeypatch):
 
     monkeypatch.setattr(DequantizedFlow, "fit", stopped)
     with pytest.raises(KeyboardInterrupt):
-        trial.run(row, 0)
+        trial.fit(row, 0)
 
 
 def test_a_trial_that_fails_is_named_and_the_others_run(tmp_path, monkeypatch):

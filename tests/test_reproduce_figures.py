@@ -15,7 +15,7 @@ from foliax.dequantizers import Safe
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import Sphere
 from foliax.manifolds.conversions import vectors_from_latlon, vectors_from_rotations
-from foliax.reproduce import figures, pictures, recipes
+from foliax.reproduce import figures, kept, pictures, recipes, run
 from foliax.specs import Fitted
 from foliax.training import Training
 
@@ -45,13 +45,13 @@ def tiny():
 @pytest.fixture(scope="module")
 def drawn(tiny, tmp_path_factory):
     """(folder, files, what was shown) of all figures; only S² is learned, others are exact."""
-    folder, shown, learned = tmp_path_factory.mktemp("figures") / "new", [], figures.learned
+    folder, shown, learned = tmp_path_factory.mktemp("figures") / "new", [], kept.learned
 
-    def some(row, folder):
-        return learned(row, folder) if row.name == figures.S2 else row.target(0)
+    def some(folder, row):
+        return learned(folder, row) if row.name == figures.S2 else row.target(0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "learned", some)
+        patch.setattr(kept, "learned", some)
         return folder, figures.draw(folder, quick=True, show=shown.append), shown
 
 
@@ -117,11 +117,25 @@ def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tm
         other = targets.SphereModes(Sphere(2), ((0.0, 0.0, 1.0),), 3.0)
         row = dataclasses.replace(row, target=lambda number: other)
     if damage == "trial":
-        monkeypatch.setattr(figures, "TRIAL", 1)
-    figures.learned(row, tmp_path)
+        monkeypatch.setattr(kept, "TRIAL", 1)
+    kept.learned(tmp_path, row)
     assert trained == [Sphere(2)]
-    figures.learned(row, tmp_path)
+    kept.learned(tmp_path, row)
     assert trained == [Sphere(2)]
+
+
+@pytest.mark.slow
+def test_what_a_trial_has_trained_is_not_trained_again(drawn, trained, monkeypatch, tmp_path):
+    """Trials of our own rows keep the first density, other rows none."""
+    monkeypatch.setattr(run.Job, "row", property(lambda job: tiny_row(job.name)))
+    monkeypatch.setattr(run.trial, "measure", lambda *_: {})
+    for name in (figures.S2, "table1-s2-deq-realnvp-elbo"):
+        for number in (0, 1):
+            run._one(tmp_path, run.Job(name, number, True))
+    assert len(trained) == 4
+    kept.learned(tmp_path / run.FIGURES, tiny_row(figures.S2))
+    assert len(trained) == 4
+    assert len(list((tmp_path / run.FIGURES / "models").iterdir())) == 1
 
 
 def test_figures_show_our_own_rows():

@@ -81,7 +81,7 @@ def reproduce(
         (folder / "tables.md").write_text(tables.markdown(stored))
     if "figures" in chosen:
         with console.progress("Drawing") as stage:
-            made = figures.draw(folder / "figures", quick=quick, show=stage.show)
+            made = figures.draw(folder / run.FIGURES, quick=quick, show=stage.show)
     missed = {line.row.name: line.missed() for line in lines if line.missed()}
     failures = {f"{job.name}, {job.number}": str(error) for job, error in failed.items()}
     console.result(

@@ -1,4 +1,4 @@
-"""`draw`: the paper's figures of our own rows, each trained once and kept as a model file."""
+"""`draw`: the paper's figures of our own rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 import paramax
 from matplotlib.figure import Figure
 
-from .. import store
 from ..density import DequantizedDensity
 from ..manifolds.conversions import vectors_from_latlon
 from ..plots import save
@@ -29,37 +28,13 @@ from ..plots.style import (
     tidy,
     values_for,
 )
-from . import pictures, trial
+from . import kept, pictures
 from .pictures import Pair, log_density, sheet
-from .recipes import Row, named
+from .recipes import named
 
 CELLS, QUICK_CELLS = 12_800, 1_800
 """Log densities of a sphere's map; other maps have a part of that."""
 SUFFIXES = (".png", ".pdf")
-TRIAL = 0
-"""Whose density is shown."""
-
-
-def learned(row: Row, folder: Path) -> DequantizedDensity:
-    """The density that a row's first trial trains: stored, or else trained now."""
-    about = trial.settings(row, TRIAL)
-    path = folder / "models" / f"{row.name}.foliax"
-    if (found := _stored(path, about)) is not None:
-        return found
-    fitted, _ = trial.fit(row, TRIAL)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    store.save(path, fitted.density, spec=row.spec, record=fitted.record, extra=about)
-    return fitted.density
-
-
-def _stored(path: Path, about: dict) -> DequantizedDensity | None:
-    """A model file's density, where it can be read and was trained in the same way."""
-    try:
-        saved = store.load(path)
-    except (OSError, store.ModelFileError):
-        return None
-    same = saved.extra == about
-    return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
 
 
 def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
@@ -157,7 +132,7 @@ def draw(folder: Path, *, quick: bool, show: Callable[[str], None]) -> list[Path
     for name, picture in PICTURES.items():
         show(picture.words)
         rows = [named(row, quick) for row in picture.rows]
-        pairs = tuple(Pair(row.target(TRIAL), learned(row, folder)) for row in rows)
+        pairs = tuple(Pair(row.target(kept.TRIAL), kept.learned(folder, row)) for row in rows)
         figure = picture.drawn(pairs, QUICK_CELLS if quick else CELLS)
         made += [save(figure, folder / f"{name}{suffix}", dpi=200) for suffix in SUFFIXES]
     return made

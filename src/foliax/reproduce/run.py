@@ -13,13 +13,15 @@ from typing import NamedTuple
 
 import jax
 
-from . import trial
+from . import kept, trial
 from .recipes import Row, named
 
 # Each trial keeps to one core.
 ONE_CORE = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
 TOGETHER = 5
 """Trials in one process."""
+FIGURES = "figures"
+"""Where figures are, and the densities that they show."""
 
 
 class Job(NamedTuple):
@@ -115,6 +117,9 @@ def _start(cache: str | None) -> None:
 
 
 def _one(folder: Path, job: Job) -> dict:
-    found = trial.run(job.row, job.number)
-    trial.store(folder, job.row, job.number, found)
+    row, number = job.row, job.number
+    fitted, draws = trial.fit(row, number)
+    kept.keep(folder / FIGURES, row, number, fitted)
+    found = trial.measure(row, number, fitted, draws)
+    trial.store(folder, row, number, found)
     return found

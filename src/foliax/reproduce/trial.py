@@ -31,12 +31,11 @@ ANGLES = "raw angles"
 VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
-def run(row: Row, number: int) -> dict[str, Any]:
-    """Trial `number` of a row, whose seed it is: what goes into its file."""
+def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
+    """What goes into the file of trial `number` of a row, by what `fit` gave."""
     target = row.target(number)
     compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
     settle_key = jax.random.fold_in(compare_key, 0)
-    fitted, draws = fit(row, number)
     began = time.monotonic()
     density = fitted.density
     if isinstance(density, DequantizedDensity) and math.isfinite(row.tol):
@@ -82,7 +81,7 @@ def key_of(row: Row, number: int) -> PRNGKeyArray:
 
 
 def fit(row: Row, number: int) -> tuple[Fitted, int]:
-    """The density that a trial trains, and how many draws of the target it has seen."""
+    """The density of trial `number`, whose seed it is, and how many draws it has seen."""
     target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
     drawn = training.steps * training.batch
