@@ -135,6 +135,7 @@ def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
     assert first.exit_code == 0, first.output
     assert "1 of 1 trials are to be run" in first.stderr
     assert "| Unimodal | Möbius | 1 |" in first.stdout
+    assert "they show that it runs, not how well" in first.stdout
     again = CliRunner().invoke(app, arguments)
     assert "0 of 1 trials are to be run" in again.stderr
     page = tmp_path / "quick" / "tables.md"

@@ -26,6 +26,8 @@ RowNames = Annotated[
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="One short trial of each row, kept apart.")]
 Jobs = Annotated[int, typer.Option(help="Trials at a time, each on one core.", min=1)]
+SHORT = "Short trials, one of each row: they show that it runs, not how well it learns.\n\n"
+"""Above tables of --quick."""
 
 
 @guarded
@@ -76,9 +78,10 @@ def reproduce(
     stored = tables.lines(folder, every, trials)
     names = {row.name for row in wanted}
     lines = [line for line in stored if line.row.name in names]
-    text, made = tables.markdown(lines), []
+    about, made = SHORT if quick else "", []
+    text = about + tables.markdown(lines)
     if stored:
-        (folder / "tables.md").write_text(tables.markdown(stored))
+        (folder / "tables.md").write_text(about + tables.markdown(stored))
     if "figures" in chosen:
         with console.progress("Drawing") as stage:
             made = figures.draw(folder / run.FIGURES, quick=quick, show=stage.show)
