@@ -19,9 +19,9 @@ TITLE = "# The paper's tables"
 NAME = "the paper's tables"
 WHERE = {"table3": "T²: {}"}
 OLDER = (
-    "The trials of tables 1 to 3 and those on SO(3), but for one, are older than uniform points in "
-    "KL(q‖p): theirs is E_q[w − 1 − log w], w = p/q, by samples of q alone, which is the same "
-    "number with a larger Monte Carlo error."
+    "The trials of ODEs and those on SO(3), but for one, are older than uniform points in KL(q‖p): "
+    "theirs is E_q[w − 1 − log w], w = p/q, by samples of q alone, which is the same number with "
+    "a larger Monte Carlo error."
 )
 
 
