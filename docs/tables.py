@@ -20,8 +20,8 @@ NAME = "the paper's tables"
 WHERE = {"table3": "T²: {}"}
 OLDER = (
     "The trials of ODEs and, but for one, of the paper's rows on SO(3), are older than uniform "
-    "points in KL(q‖p): theirs is E_q[w − 1 − log w], w = p/q, by samples of q alone, which is the same "
-    "number with a larger Monte Carlo error."
+    "points in KL(q‖p): theirs is E_q[w − 1 − log w], w = p/q, by samples of q alone, which is "
+    "the same number with a larger Monte Carlo error."
 )
 
 
