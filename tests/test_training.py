@@ -187,6 +187,15 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert not same_bits(trained, built())
 
 
+def test_an_interrupt_before_the_first_block_is_the_callers(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foliax.training.Run.advance", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+
+
 def test_fresh_draws_and_weights():
     def sampler(key, n):
         return jax.vmap(lambda k: TARGET.sample(key=k))(jax.random.split(key, n))

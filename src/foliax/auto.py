@@ -20,7 +20,7 @@ from .manifolds import AbstractManifold
 from .manifolds.base import as_points
 from .marginal import evaluate
 from .objectives import ImportanceWeighted
-from .record import Block, Record
+from .record import INTERRUPTED, Block, Record
 from .rivals.kernel import ScaleMixtureKernel
 from .rivals.local import LocalKernel
 from .rivals.mixtures import DirectionalMixture
@@ -160,14 +160,19 @@ class Auto(AbstractSpec):
                 continue
             record.events += [f"{name}: {fitted.record.seconds:.1f} s", *fitted.record.events]
             record.history += fitted.record.history
+            if fitted.record.stopped == INTERRUPTED:
+                record.stopped = INTERRUPTED
+                break
         if not members:
             raise ValueError(" ".join(record.events) or f"Nothing serves {where}.")
         shares = shared(members, held, record)
         chosen = [m for m, share in zip(members, shares, strict=True) if share > 0]
-        left = began + 60 * self.minutes - time.monotonic()
-        chosen = renewed(chosen, where, everything, held, left, keys[0], record)
+        if record.stopped != INTERRUPTED:
+            left = began + 60 * self.minutes - time.monotonic()
+            chosen = renewed(chosen, where, everything, held, left, keys[0], record)
+            record.stopped = "done"
         record.parameters = sum(m.fitted.record.parameters for m in chosen)
-        record.stopped, record.seconds = "done", time.monotonic() - began
+        record.seconds = time.monotonic() - began
         return Fitted(together(chosen, shares[shares > 0]), record)
 
     def _split(self, everything: Weighted, key: PRNGKeyArray) -> tuple[Weighted, Held]:

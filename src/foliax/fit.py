@@ -21,7 +21,7 @@ from .dequantizers import AbstractDequantizerSpec, Safe
 from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted, OwnSamples
-from .record import Block
+from .record import INTERRUPTED, Block
 from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
 
@@ -135,7 +135,7 @@ class DequantizedFlow(AbstractSpec):
                     on_block=on_block,
                 )
             )
-            if fitted[-1][1].stopped == "interrupted":
+            if fitted[-1][1].stopped == INTERRUPTED:
                 break
         best = Fitted(*min(fitted, key=lambda pair: pair[1].best_validation))
         check_window(best, check_key)
@@ -164,7 +164,7 @@ def settled(
     training = training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99)
     by = {"training": training, "objective": OwnSamples(), "validation": x[:MOST_HELD_OUT]}
     after, record = train(density, x[MOST_HELD_OUT:], key=train_key, **by)
-    if record.stopped == "interrupted":
+    if record.stopped == INTERRUPTED:
         raise KeyboardInterrupt
     return after
 

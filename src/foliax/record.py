@@ -6,6 +6,9 @@ import dataclasses
 import math
 from typing import NamedTuple
 
+INTERRUPTED = "interrupted"
+"""`Record.stopped` of a fit that the user ended; it holds what was reached by then."""
+
 
 class Block(NamedTuple):
     """What is reported after every block of steps."""

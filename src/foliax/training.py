@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from .checkpoint import Checkpoint, fingerprint
 from .density import AbstractDensity
 from .objectives import AbstractObjective, ImportanceWeighted
-from .record import Block, Record
+from .record import INTERRUPTED, Block, Record
 
 Rows = Float[Array, "n size"]
 Table = Float[Array, "_ size"] | Float[np.ndarray, "_ size"]
@@ -120,7 +120,8 @@ def train(
     """Train a density on rows, or on fresh draws of a sampler (key, n) -> rows.
 
     Step i uses `fold_in(key, i)` alone, so the same key gives the same bits, also after resuming
-    from a checkpoint. An interrupt (Ctrl-C) ends training with the best parameters so far.
+    from a checkpoint. An interrupt (Ctrl-C) ends training with the best parameters so far; before
+    the first block is done there are none, and the interrupt goes on to the caller.
     """
     training, objective = training or Training(), objective or ImportanceWeighted()
     params, static = partition(density)
@@ -166,7 +167,9 @@ def train(
             if on_block is not None:
                 on_block(report)
     except KeyboardInterrupt:
-        record.stopped = "interrupted"
+        if int(state.step) == 0:
+            raise
+        record.stopped = INTERRUPTED
         record.events.append(f"Interrupted after step {int(state.step)}: the best so far is kept.")
     record.best_step, record.best_validation = int(state.best_step), float(state.best_validation)
     return eqx.combine(state.best, static), record

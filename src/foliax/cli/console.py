@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 NO, BAD_INPUT = 1, 2
+
+_signals: list[int] = []
+"""The signals that have asked the running command to end."""
 
 
 class Console(NamedTuple):
@@ -59,21 +64,35 @@ class Stage(NamedTuple):
 
     def candidate(self, name: str) -> None:
         """Which way of fitting is tried."""
+        self._end_if_asked()
         self.show(name)
 
     def block(self, block: Block) -> None:
         """How far a training is."""
+        self._end_if_asked()
         self.show(f"flow, step {block.step} of {block.steps}, held out {block.best_validation:.4f}")
+
+    def _end_if_asked(self) -> None:
+        if _signals:
+            raise KeyboardInterrupt
 
 
 def guarded(command: F) -> F:
-    """Bad input becomes one clear line and exit code 2; FOLIAX_TRACEBACK=1 shows where."""
+    """Bad input becomes one clear line and exit code 2; FOLIAX_TRACEBACK=1 shows where.
+
+    Ctrl-C and SIGTERM end a command with exit codes 130 and 143.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            warm_up()
-            return command(*args, **kwargs)
+            with interruptible():
+                warm_up()
+                return command(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            said = str(interrupt) or "Interrupted. No output was changed."
+            typer.echo(said, err=True)
+            raise typer.Exit(interrupt_code()) from None
         except (ValueError, TypeError, OSError, ArithmeticError, MemoryError) as error:
             if os.environ.get("FOLIAX_TRACEBACK") or not _foreseen(error):
                 raise
@@ -84,6 +103,36 @@ def guarded(command: F) -> F:
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM and SIGINT (Ctrl-C) raise KeyboardInterrupt, so that a command can clean up.
+
+    Python loses an exception that is raised within a callback of its garbage collector, so the
+    signal is remembered too, and `Stage` raises again.
+    """
+
+    def interrupt(number: int, frame: Any) -> None:
+        _signals.append(number)
+        raise KeyboardInterrupt
+
+    _signals.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set a handler
+        return
+    wanted = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, interrupt) for number in wanted]
+    try:
+        yield
+    finally:
+        for number, handler in zip(wanted, before, strict=True):
+            signal.signal(number, handler)
+
+
+def interrupt_code() -> int:
+    """The exit code after an interrupt: 128 plus the signal's number, as shells have it."""
+    return 128 + (_signals[0] if _signals else signal.SIGINT)
 
 
 def _foreseen(error: Exception) -> bool:

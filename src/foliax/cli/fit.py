@@ -113,12 +113,16 @@ def fit_and_save(
     about: dict[str, Any],
     keep_rows: bool = True,
 ) -> tuple[Fitted, int]:
-    """Fit all rows but a held-out share, and write the model file; how many these are."""
+    """Fit all rows but a held-out share, and write the model file; how many these are.
+
+    An interrupted fit leaves `output` as it was: what it reached goes into a file beside it.
+    """
     import jax
 
     from foliax import models
     from foliax.auto import fit_watched
     from foliax.evidence import gather, split
+    from foliax.record import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
@@ -134,8 +138,10 @@ def fit_and_save(
             on_block=stage.block,
         )
     evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
+    interrupted = fitted.record.stopped == INTERRUPTED
+    path = output.with_suffix(".interrupted.foliax") if interrupted else output
     models.save(
-        output,
+        path,
         fitted.density,
         spec=spec,
         schema=table.schema,
@@ -143,4 +149,8 @@ def fit_and_save(
         evidence=evidence,
         **about,
     )
+    if interrupted:
+        raise KeyboardInterrupt(
+            f"Interrupted. {output} was not changed; see {path} for the fit so far."
+        )
     return fitted, len(test)

@@ -19,6 +19,7 @@ from jaxtyping import PRNGKeyArray
 from .. import files, metrics
 from ..density import DequantizedDensity, coarse
 from ..fit import FIRST, settled
+from ..record import INTERRUPTED
 from ..rivals.manifold_ode import ManifoldODE
 from ..rivals.mobius import MobiusFlow
 from ..specs import Fitted
@@ -95,7 +96,7 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
             fitted, draws = spec.fit(row.where, data, key=fit_key), row.rows
         case spec:
             fitted, draws = spec.fit(row.where, sampler(target), key=fit_key), drawn + FIRST
-    if fitted.record.stopped == "interrupted":
+    if fitted.record.stopped == INTERRUPTED:
         # The trainer would make do with what it has; a trial is whole or none.
         raise KeyboardInterrupt
     return fitted, draws

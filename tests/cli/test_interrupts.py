@@ -1,0 +1,76 @@
+"""Signals during a fit: the old model file stays, and the exit code tells."""
+
+import contextlib
+import os
+import signal
+
+import pandas as pd
+import pytest
+
+from foliax import DequantizedFlow, Training, fit, models
+from foliax.ambient import RealNVP
+from foliax.cli import console
+from foliax.rivals import kernel
+
+from .running import QUAKES, run
+
+SPHERE = "sphere(lat=lat, lon=long)"
+TINY = DequantizedFlow(RealNVP(1, 4), training=Training(steps=20, batch=8, block=5))
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "q.csv"
+    pd.read_csv(QUAKES).iloc[:60].to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def output(tmp_path):
+    path = tmp_path / "good.foliax"
+    path.write_bytes(b"a good model")
+    return path
+
+
+def fit_flow(table, output, number, monkeypatch):
+    monkeypatch.setattr("foliax.auto.FLOW", TINY)
+    how = ("-s", SPHERE, "-m", "flow", "--steps", 20, "-o", output)
+    return run("fit", table, *how, code=128 + number).output
+
+
+@SIGNALS
+def test_an_interrupted_fit_leaves_the_model_and_keeps_what_it_reached(
+    table, output, number, monkeypatch
+):
+    monkeypatch.setattr(console.Stage, "block", lambda *_: os.kill(os.getpid(), number))
+    said = fit_flow(table, output, number, monkeypatch)
+    assert output.read_bytes() == b"a good model"
+    assert f"{output} was not changed" in said.replace("\n", "")
+    reached = models.load(output.with_suffix(".interrupted.foliax")).record
+    assert reached is not None
+    assert reached.stopped == "interrupted"
+    assert [block.step for block in reached.history] == [5]
+
+
+def test_a_signal_that_python_lost_ends_the_fit_all_the_same(table, output, monkeypatch):
+    """Python loses it where the handler runs within a callback of the garbage collector."""
+    place = fit.ambient_points
+
+    def lose_a_signal_and_place(*args, **named):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return place(*args, **named)
+
+    monkeypatch.setattr(fit, "ambient_points", lose_a_signal_and_place)
+    fit_flow(table, output, signal.SIGTERM, monkeypatch)
+    assert output.read_bytes() == b"a good model"
+
+
+@SIGNALS
+def test_nothing_is_saved_where_nothing_is_fitted(table, output, number, monkeypatch):
+    monkeypatch.setattr(kernel, "find_relative", lambda *_: os.kill(os.getpid(), number))
+    result = run("fit", table, "-s", SPHERE, "-m", "kernel", "-o", output, code=128 + number)
+    assert "No output was changed" in result.output
+    assert output.read_bytes() == b"a good model"
+    assert sorted(path.name for path in output.parent.iterdir()) == ["good.foliax", "q.csv"]
