@@ -110,7 +110,7 @@ class Auto(AbstractSpec):
         if not (self.minutes > 0 and 0 < self.validation < 1 and self.most_held_out > 0):
             raise ValueError("Auto needs minutes > 0, 0 < validation < 1 and most_held_out > 0.")
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

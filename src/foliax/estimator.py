@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from typing import Any
 
 import jax
@@ -18,6 +20,7 @@ from .auto import fit_watched, spec_of
 from .evidence import Evidence, gather
 from .manifolds import Euclidean
 from .marginal import Evaluation, evaluate
+from .mass import check_total_mass, mass_is_off
 from .metrics import samples
 from .tables import Measure, Schema
 
@@ -69,13 +72,14 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
-        fitted = fit_watched(
-            spec_of(self.model, minutes=float(self.minutes)),
-            self.manifold_,
-            rows,
-            key=_key(self.random_state),
-            weights=sample_weight,
-        )
+        key = _key(self.random_state)
+        spec = spec_of(self.model, minutes=float(self.minutes))
+        naming = contextlib.nullcontext() if self.schema_ is None else self.schema_.naming_columns()
+        with naming:
+            fitted = fit_watched(spec, self.manifold_, rows, key=key, weights=sample_weight)
+        check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
+        if mass_is_off(fitted.record):
+            warnings.warn(fitted.record.events[-1], stacklevel=2)
         self.density_, self.record_ = fitted.density, fitted.record
         return self
 

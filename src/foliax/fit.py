@@ -91,7 +91,7 @@ class DequantizedFlow(AbstractSpec):
         training = dataclasses.replace(self.training, seconds=max(seconds, 1.0))
         return dataclasses.replace(self, training=training)
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold | AbstractDequantization,
         rows: ArrayLike | Sampler,

@@ -32,6 +32,8 @@ class Record:
     seconds: float = 0.0
     best_step: int = 0
     best_validation: float = math.nan
+    mass: tuple[float, float] | None = None
+    """Total mass of the density and its standard error, where it was measured."""
 
     @staticmethod
     def from_json(known: dict) -> Record:

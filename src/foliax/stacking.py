@@ -136,7 +136,7 @@ class Stacking(AbstractSpec):
         if not self.specs or not 0 < self.validation < 1:
             raise ValueError("Stacking needs at least one spec and 0 < validation < 1.")
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import Console, guarded
+from .console import NO, Console, guarded
 
 if TYPE_CHECKING:
     from foliax.specs import AbstractSpec, Fitted
@@ -35,6 +35,10 @@ KeepRows = Annotated[
         "without, none are held out.",
     ),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Exit with code 1 where the total mass of the result is off."),
+]
 
 
 @guarded
@@ -51,6 +55,7 @@ def fit(
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
     yes: o.Yes = False,
+    strict: Strict = False,
     seed: o.Seed = 0,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
@@ -66,6 +71,7 @@ def fit(
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
     """
     from foliax.auto import spec_of
+    from foliax.mass import mass_is_off
 
     from . import tables
 
@@ -94,6 +100,7 @@ def fit(
         "schema": table.schema.text(),
         "measure": measure,
         "seconds": record.seconds,
+        "total mass": record.mass,
         "events": record.events,
     }
     keeps = "also keeps rows for its report" if keep_rows else "keeps no rows"
@@ -102,6 +109,8 @@ def fit(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
+    if strict and mass_is_off(record):
+        raise typer.Exit(NO)
 
 
 def fit_and_save(
@@ -122,21 +131,26 @@ def fit_and_save(
     from foliax import models
     from foliax.auto import fit_watched
     from foliax.evidence import gather, split
+    from foliax.mass import check_total_mass
     from foliax.record import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
+    mass_key = jax.random.fold_in(k2, 1)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split(len(table.points), held_out if keep_rows else 0.0, k1)
     with console.progress(f"Fitting {len(train)} rows") as stage:
-        fitted = fit_watched(
-            spec,
-            table.schema.manifold(),
-            table.points[train],
-            key=k2,
-            weights=None if table.weights is None else table.weights[train],
-            on_candidate=stage.candidate,
-            on_block=stage.block,
-        )
+        with table.schema.naming_columns():
+            fitted = fit_watched(
+                spec,
+                table.schema.manifold(),
+                table.points[train],
+                key=k2,
+                weights=None if table.weights is None else table.weights[train],
+                on_candidate=stage.candidate,
+                on_block=stage.block,
+            )
+        stage.show("measuring the total mass")
+        check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
     evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output

@@ -82,6 +82,8 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
     }
     if loaded.record is not None:
         found |= {"parameters": loaded.record.parameters, "seconds": loaded.record.seconds}
+        if loaded.record.mass is not None:
+            found["total mass"] = "{:.4f} ± {:.4f}".format(*loaded.record.mass)
         found["events"] = loaded.record.events
     text = "\n".join(f"{name}: {_shown(value)}" for name, value in found.items())
     Console(json_output, quiet).result(found, text)

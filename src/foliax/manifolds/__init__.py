@@ -13,7 +13,7 @@ from .base import (
 )
 from .combine import Joint, Orbits, Product, ProjectiveSpace, Quotient
 from .crystals import Orientations
-from .euclidean import Chart, Euclidean, Interval, PositiveReals
+from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
 from .integers import Cells, Integers, LogCells, Naturals, Rounded
 from .levelset import LevelSet
 from .rotations import ExponentialMap, Fold, Quaternions, SignedQuaternions, SpecialOrthogonal
@@ -51,6 +51,7 @@ __all__ = [
     "Quaternions",
     "Quotient",
     "Rounded",
+    "ScaledChart",
     "SignedQuaternions",
     "SpecialOrthogonal",
     "Sphere",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -14,6 +14,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..auxiliary import Auxiliary
+
+if TYPE_CHECKING:
+    from .local import AbstractCoordinates
 
 Scalar = Float[Array, ""]
 Point = Float[Array, " size"]
@@ -73,6 +76,10 @@ class AbstractManifold(eqx.Module):
     @abc.abstractmethod
     def dequantization(self) -> AbstractDequantization:
         """The dequantization used where none is named."""
+
+    def local_coordinates(self, rows: Float[np.ndarray, "n size"]) -> AbstractCoordinates | None:
+        """Coordinates in which float32 can tell these rows apart; None where it can as they are."""
+        return None
 
 
 class AbstractDequantization(eqx.Module):
@@ -221,7 +228,9 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
         )
     if len(rows) == 0:
         return
-    bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
+    # In float64: large offsets and fine steps are no violations.
+    with jax.enable_x64(True):
+        bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
     if bad.any():
         row = int(np.argmax(bad))
         raise OffManifoldError(

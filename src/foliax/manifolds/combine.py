@@ -23,6 +23,7 @@ from .base import (
     Scalar,
     check_branches,
 )
+from .local import SideBySide, Unchanged
 from .rotations import orbit_preimages
 from .sphere import Sphere
 
@@ -85,6 +86,15 @@ class Product(AbstractManifold):
 
     def dequantization(self) -> Joint:
         return Joint(*(factor.dequantization() for factor in self.factors))
+
+    def local_coordinates(self, rows: np.ndarray) -> SideBySide | None:
+        sizes = tuple(factor.size for factor in self.factors)
+        columns = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
+        found = [f.local_coordinates(c) for f, c in zip(self.factors, columns, strict=True)]
+        if all(part is None for part in found):
+            return None
+        parts = tuple(p or Unchanged(f) for p, f in zip(found, self.factors, strict=True))
+        return SideBySide(Product(*(part.working for part in parts)), parts, sizes)
 
     def _with(self, y: Point) -> zip[tuple[AbstractManifold, Array]]:
         return zip(self.factors, self.split(y), strict=True)

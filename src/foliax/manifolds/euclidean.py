@@ -4,29 +4,66 @@ from __future__ import annotations
 
 import abc
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.special import expit
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .integers import no_uniform, signed_log
+from .local import (
+    FAR_OFFSET,
+    NARROW_SPREAD,
+    AbstractCoordinates,
+    location_and_scale,
+    needs_scaling,
+)
 
 
 class AbstractCharted(AbstractManifold):
     """A manifold that one chart, coordinate by coordinate, maps onto R^d."""
 
     @abc.abstractmethod
-    def from_chart(self, x: Ambient) -> Point:
-        """The point y of the chart's x."""
+    def from_chart(self, x: Any, xp: Any = jnp) -> Any:
+        """The point y of the chart's x; `xp` is `jax.numpy`, or `numpy` to keep float64."""
 
     @abc.abstractmethod
-    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
+    def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
         """The chart's x of y, and log |dx/dy| of each coordinate."""
+
+    def local_coordinates(self, rows: np.ndarray) -> ScaledChart | None:
+        location, scale = location_and_scale(self.to_chart(rows, np)[0])
+        if not self._is_narrow(location, scale):
+            return None
+        return ScaledChart(Euclidean(self.dim), self, location, scale)
+
+    @abc.abstractmethod
+    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
+        """Whether float32 loses digits that matter of rows of this location and scale."""
+
+
+class ScaledChart(AbstractCoordinates):
+    """t = (x − location)/scale, x the chart's coordinates of y."""
+
+    working: AbstractManifold
+    manifold: AbstractCharted
+    location: np.ndarray
+    scale: np.ndarray
+
+    def encode(self, y: Any, xp: Any = np) -> tuple[Any, Any]:
+        x, log_slope = self.manifold.to_chart(y, xp)
+        t = (x - self.location.astype(x.dtype)) / self.scale.astype(x.dtype)
+        return t, log_slope.sum(-1) - float(np.log(self.scale).sum())
+
+    def decode(self, t: Any, xp: Any = np) -> Any:
+        x = self.location.astype(t.dtype) + self.scale.astype(t.dtype) * t
+        return self.manifold.from_chart(x, xp)
 
 
 class Euclidean(AbstractCharted):
@@ -63,11 +100,14 @@ class Euclidean(AbstractCharted):
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
         raise no_uniform(self)
 
-    def from_chart(self, x: Ambient) -> Point:
+    def from_chart(self, x: Any, xp: Any = jnp) -> Any:
         return x
 
-    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
-        return y, jnp.zeros_like(y)
+    def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        return y, xp.zeros_like(y)
+
+    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
+        return needs_scaling(location, scale)
 
     def dequantization(self) -> Chart:
         return Chart(self)
@@ -111,12 +151,15 @@ class PositiveReals(AbstractCharted):
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
         raise no_uniform(self)
 
-    def from_chart(self, x: Ambient) -> Point:
-        return jnp.exp(x)
+    def from_chart(self, x: Any, xp: Any = jnp) -> Any:
+        return xp.exp(x)
 
-    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
-        x = jnp.log(y)
+    def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        x = xp.log(y)
         return x, -x
+
+    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
+        return bool((scale < NARROW_SPREAD).any()) or needs_scaling(location, scale)
 
     def dequantization(self) -> Chart:
         return Chart(self)
@@ -168,12 +211,17 @@ class Interval(AbstractCharted):
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
         return jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)
 
-    def from_chart(self, x: Ambient) -> Point:
-        return self.low + (self.high - self.low) * jax.nn.sigmoid(x)
+    def from_chart(self, x: Any, xp: Any = jnp) -> Any:
+        share = jax.nn.sigmoid(x) if xp is jnp else expit(x)
+        return self.low + (self.high - self.low) * share
 
-    def to_chart(self, y: Point) -> tuple[Ambient, Ambient]:
-        below, above = jnp.log(y - self.low), jnp.log(self.high - y)
+    def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        below, above = xp.log(y - self.low), xp.log(self.high - y)
         return below - above, math.log(self.high - self.low) - below - above
+
+    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
+        far = max(abs(self.low), abs(self.high)) > FAR_OFFSET * (self.high - self.low)
+        return far or bool((scale < NARROW_SPREAD).any()) or needs_scaling(location, scale)
 
     def dequantization(self) -> Chart:
         return Chart(self)

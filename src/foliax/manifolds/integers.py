@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .. import auxiliary
 from ..auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .local import FAR_CELLS, FAR_OFFSET, MOST_CELLS, CellsFromMedian, location_and_scale
 
 
 def no_uniform(manifold: AbstractManifold) -> ValueError:
@@ -54,7 +55,7 @@ class Rounded(AbstractManifold):
         return jnp.max(jnp.where(jnp.abs(cell) > self._most_steps(y.dtype), 1, gap))
 
     def _most_steps(self, dtype) -> float:
-        return 2.0**16 if dtype == jnp.float32 else 2.0**44
+        return MOST_CELLS if dtype == jnp.float32 else 2.0**44
 
     def complaint(self, y: np.ndarray) -> str:
         nearest = self.offset + self.step * np.round((y - self.offset) / self.step)
@@ -85,6 +86,19 @@ class Rounded(AbstractManifold):
 
     def dequantization(self) -> Cells:
         return Cells(self)
+
+    def local_coordinates(self, rows: np.ndarray) -> CellsFromMedian | None:
+        cells = np.round((rows - self.offset) / self.step)
+        origin = np.round(np.median(cells, axis=0))
+        if np.abs(origin).max() <= FAR_CELLS and not self._loses_its_offset():
+            return None
+        return CellsFromMedian(
+            Rounded(1.0, self.d, floor=self.floor), origin, self.step, self.offset
+        )
+
+    def _loses_its_offset(self) -> bool:
+        """Whether float32 cannot add a step to the offset."""
+        return abs(self.offset) > FAR_CELLS * self.step
 
 
 def Integers(d: int = 1) -> Rounded:
@@ -167,6 +181,15 @@ class Naturals(AbstractManifold):
 
     def dequantization(self) -> LogCells:
         return LogCells(self)
+
+    def local_coordinates(self, rows: np.ndarray) -> CellsFromMedian | None:
+        """Large counts close together are integers around their median, far from 0."""
+        median, spread = location_and_scale(rows)
+        apart = np.abs(rows - median).max()
+        far = (median > FAR_CELLS) & (rows.min(axis=0) > median / 2)
+        if not (far & (median > FAR_OFFSET * spread)).all() or apart > MOST_CELLS / 2:
+            return None
+        return CellsFromMedian(Integers(self.d), np.round(median), 1.0, 0.0)
 
 
 class LogCells(AbstractDequantization):

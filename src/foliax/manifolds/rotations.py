@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .. import auxiliary
 from ..auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .euclidean import Euclidean
+from .local import NARROW_ANGLE, Rodrigues, location_and_scale
 from .stiefel import QR, Polar, Stiefel, orthonormality_complaint, orthonormality_gap
 
 Quaternion = Float[Array, " four"]
@@ -68,6 +70,19 @@ class SpecialOrthogonal(AbstractManifold):
 
     def dequantization(self) -> AbstractDequantization:
         return Quaternions(self) if self.n == 3 else Fold(QR(Stiefel(self.n, self.n)))
+
+    def local_coordinates(self, rows: np.ndarray) -> Rodrigues | None:
+        if self.n != 3:
+            return None
+        u, _, vh = np.linalg.svd(rows.mean(axis=0).reshape(3, 3))
+        centre = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vh)]) @ vh
+        # The Frobenius distance of rotations is √2 times the angle between them.
+        apart = np.linalg.norm(rows - centre.reshape(-1), axis=1) / math.sqrt(2)
+        if apart.max() > NARROW_ANGLE:
+            return None
+        plain = Rodrigues(Euclidean(3), centre, np.ones(3))
+        scale = location_and_scale(plain.encode(rows)[0])[1]
+        return eqx.tree_at(lambda c: c.scale, plain, scale)
 
 
 def reflection(n: int) -> np.ndarray:

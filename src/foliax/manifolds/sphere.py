@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .. import auxiliary
 from ..auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .euclidean import Euclidean
+from .local import NARROW_ANGLE, Stereographic, location_and_scale, tangent_basis
 
 
 class Sphere(AbstractManifold):
@@ -57,6 +59,15 @@ class Sphere(AbstractManifold):
 
     def dequantization(self) -> Hyperspherical:
         return Hyperspherical(self)
+
+    def local_coordinates(self, rows: np.ndarray) -> Stereographic | None:
+        mean = rows.mean(axis=0)
+        centre = mean / np.linalg.norm(mean) if mean.any() else mean
+        if np.linalg.norm(rows - centre, axis=1).max() > NARROW_ANGLE:
+            return None
+        plain = Stereographic(Euclidean(self.d), centre, tangent_basis(centre), np.ones(self.d))
+        scale = location_and_scale(plain.encode(rows)[0])[1]
+        return eqx.tree_at(lambda c: c.scale, plain, scale)
 
 
 class Hyperspherical(AbstractDequantization):

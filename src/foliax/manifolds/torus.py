@@ -23,6 +23,8 @@ from .base import (
     check_branches,
     safe_norm,
 )
+from .euclidean import Euclidean
+from .local import NARROW_ANGLE, NarrowAngles, location_and_scale
 
 
 def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -79,6 +81,25 @@ class Torus(AbstractManifold):
 
     def dequantization(self) -> ByRadii:
         return ByRadii(self)
+
+    def local_coordinates(self, rows: np.ndarray) -> NarrowAngles | None:
+        centre = np.arctan2(np.sin(rows).mean(axis=0), np.cos(rows).mean(axis=0))
+        gap = np.abs((rows - centre + math.pi) % (2 * math.pi) - math.pi).max(axis=0)
+        narrow, wide = np.flatnonzero(gap <= NARROW_ANGLE), np.flatnonzero(gap > NARROW_ANGLE)
+        if not len(narrow):
+            return None
+        from .combine import Product  # which imports this module
+
+        flat = Euclidean(len(narrow))
+        plain = NarrowAngles(
+            Product(Torus(len(wide)), flat) if len(wide) else flat,
+            centre[narrow],
+            np.ones(len(narrow)),
+            tuple(narrow.tolist()),
+            tuple(wide.tolist()),
+        )
+        scale = location_and_scale(plain.encode(rows)[0][:, len(wide) :])[1]
+        return eqx.tree_at(lambda c: c.scale, plain, scale)
 
 
 def Circle() -> Torus:

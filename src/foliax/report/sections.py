@@ -70,6 +70,10 @@ def fit(model: Model) -> str:
     asked = f"Asked for: {about['model']}. " if "model" in about else ""
     size = f"{record.parameters:,} parameters; " if record.parameters else ""
     lines = [m.paragraph(f"{asked}{size}{record.seconds:.1f} s.")]
+    if record.mass is not None:
+        lines.append(
+            m.paragraph("Total mass: {:.4f} ± {:.4f}; it should be 1.".format(*record.mass))
+        )
     if record.events:
         lines += [m.paragraph("What was tried, and what came of it:"), m.listed(record.events)]
     if len(record.history) > 1:

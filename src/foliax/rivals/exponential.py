@@ -77,7 +77,7 @@ class ExponentialFlow(AbstractSpec):
         nothing = dequantizers.build(dequantizers.Safe(), g, key=k2)
         return DequantizedDensity(g, InBall(flow, self.radius), nothing)
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

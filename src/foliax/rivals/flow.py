@@ -68,7 +68,7 @@ class AbstractFlowSpec(AbstractSpec):
     def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
         """The untrained density."""
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

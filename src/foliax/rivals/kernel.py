@@ -80,7 +80,7 @@ class ScaleMixtureKernel(AbstractSpec):
                 f"ScaleMixtureKernel needs 1 < ratio <= largest/smallest, got {self.ratio}."
             )
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

@@ -50,7 +50,7 @@ class LocalKernel(AbstractSpec):
         if self.crowds < 1:
             raise ValueError(f"LocalKernel needs crowds >= 1, got {self.crowds}.")
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,

@@ -27,7 +27,9 @@ from ..ambient import coupling, discrete_ode, field, mixture, neural_ode, residu
 from ..auxiliary import Auxiliary
 from ..density import DequantizedDensity
 from ..dequantizers import families, flow, location_scale
+from ..localized import LocalizedDensity
 from ..manifolds import ball
+from ..manifolds import local as local_coordinates
 from ..record import Block, Record
 from ..rivals import (
     bijections,
@@ -79,6 +81,13 @@ MODULES: dict[str, tuple[type, ...]] = {
         manifolds.Stiefel,
         manifolds.Torus,
         manifolds.Wrapping,
+        local_coordinates.CellsFromMedian,
+        local_coordinates.NarrowAngles,
+        local_coordinates.Rodrigues,
+        manifolds.ScaledChart,
+        local_coordinates.SideBySide,
+        local_coordinates.Stereographic,
+        local_coordinates.Unchanged,
     ),
     "ambient": (
         ambient.AutoregressiveSpline,
@@ -114,7 +123,7 @@ MODULES: dict[str, tuple[type, ...]] = {
         location_scale.LocationScale,
     ),
     "marginal": (marginal.Exact, marginal.MonteCarlo, marginal.Quadrature, marginal.RQMC),
-    "density": (DequantizedDensity,),
+    "density": (DequantizedDensity, LocalizedDensity),
     "fit": (
         auto.Auto,
         fit.DequantizedFlow,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -15,6 +16,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..manifolds import AbstractManifold, Product
+from ..manifolds.local import ResolutionError
 from ..turns import Turn
 from .clean import Prepared, prepare
 from .columns import column, numbers
@@ -132,6 +134,18 @@ class Schema:
             "labels": [[axis.label for axis in axes] for axes in each],
             "units": [[axis.unit for axis in axes] for axes in each],
         }
+
+    @contextlib.contextmanager
+    def naming_columns(self) -> Iterator[None]:
+        """Within this, a refusal of a coordinate of the points names the columns it is made of."""
+        try:
+            yield
+        except ResolutionError as error:
+            ends = np.cumsum([factor.kind.manifold().size for factor in self.factors])
+            factor = self.factors[int(np.searchsorted(ends, error.coordinate, side="right"))]
+            columns = ", ".join(factor.columns)
+            what = "Columns" if len(factor.columns) > 1 else "Column"
+            raise TableError(f"{what} {columns}: {error.reason}") from error
 
     def only(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The schema's columns of a table; an error where it lacks one."""

@@ -71,7 +71,7 @@ class DirectionalMixture(AbstractSpec):
     def within(self, seconds: float) -> DirectionalMixture:
         return dataclasses.replace(self, seconds=max(seconds, 1e-3))
 
-    def fit(
+    def _fit(
         self,
         where: AbstractManifold,
         rows: Any,
