@@ -6,7 +6,10 @@ import dataclasses
 import math
 from typing import NamedTuple
 
+from .registry import storable
 
+
+@storable("record.Block")
 class Block(NamedTuple):
     """What is reported after every block of steps."""
 
@@ -18,6 +21,7 @@ class Block(NamedTuple):
     seconds: float
 
 
+@storable("record.Record")
 @dataclasses.dataclass
 class Record:
     """The whole training."""

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .integers import no_uniform, signed_log
 
@@ -29,6 +30,7 @@ class AbstractCharted(AbstractManifold):
         """The chart's x of y, and log |dx/dy| of each coordinate."""
 
 
+@storable("manifolds.Euclidean")
 class Euclidean(AbstractCharted):
     """R^d; measure: Lebesgue."""
 
@@ -73,6 +75,7 @@ class Euclidean(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.PositiveReals")
 class PositiveReals(AbstractCharted):
     """(0, ∞)^d; x = log y; log_volume = −Σ log y; measure: Lebesgue. Zero is not in it."""
 
@@ -122,6 +125,7 @@ class PositiveReals(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.Interval")
 class Interval(AbstractCharted):
     """(low, high)^d; x = logit; log_volume = Σ log[(b−a)/((y−a)(b−y))]; measure: Lebesgue."""
 
@@ -179,6 +183,7 @@ class Interval(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.Chart")
 class Chart(AbstractDequantization):
     """R^d = Y by the manifold's one global chart, with nothing to integrate out."""
 

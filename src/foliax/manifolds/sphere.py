@@ -12,9 +12,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 
 
+@storable("manifolds.Sphere")
 class Sphere(AbstractManifold):
     """Unit sphere S^d in R^{d+1}; y is a unit vector; measure: area."""
 
@@ -59,6 +61,7 @@ class Sphere(AbstractManifold):
         return Hyperspherical(self)
 
 
+@storable("manifolds.Hyperspherical")
 class Hyperspherical(AbstractDequantization):
     """R^{d+1} ∖ {0} = S^d × R₊; z = r = ‖x‖; x = r y; log_volume = d log r.
 
