@@ -34,6 +34,28 @@ STORED = "biuf"
 """Kinds of numbers that are stored: booleans, whole numbers, floats."""
 
 
+def to_json(value: Any) -> Json:
+    """A value without arrays, such as a spec, as JSON that `from_json` reads.
+
+    Raises:
+        ModelFileError: It holds an array, or what a model file cannot hold.
+    """
+    encoder = Encoder()
+    node = encoder.encode(value, type(value).__name__)
+    if encoder.tensors:
+        raise ModelFileError(f"{_plain(value)} holds arrays, which JSON does not.")
+    return node
+
+
+def from_json(node: Json) -> Any:
+    """The value that `to_json` was given.
+
+    Raises:
+        ValueError: Its classes or fields are not those of this foliax.
+    """
+    return Decoder({}, None).decode(node)
+
+
 class Encoder:
     """Objects to JSON; the arrays are collected, equal ones once."""
 
