@@ -33,7 +33,7 @@ def stored() -> list[tables.Line]:
 def page(found: Sequence[tables.Line]) -> str:
     """docs/tables.md."""
     return (
-        f"{TITLE}\n\nMade by `foliax reproduce`, one file for each trial in [results](../results); "
+        f"{TITLE}\n\nMade by `foliax reproduce`, one file for each table in [results](../results); "
         "`python -m docs.tables` renders them. No trial of these settings is left out. What a row "
         "misses stands in its last column; what was tried is [told beside the mapping]"
         f"(paper.md#what-the-tables-miss).\n\n{OLDER}\n\n{tables.markdown(found)}\n## Figures\n\n"

@@ -1,18 +1,23 @@
 import concurrent.futures
 import dataclasses
 import json
+import math
+import threading
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from foliax import registry
 from foliax.cli.app import app
 from foliax.fit import FIRST, DequantizedFlow
 from foliax.metrics import Estimate
-from foliax.reproduce import recipes, run, tables, trial
+from foliax.reproduce import recipes, results, run, tables, trial
 from foliax.reproduce.published import OURS, PAPER
 from foliax.training import Training, count_parameters
 
 ROWS = {row.name: row for row in recipes.rows()}
+STORED = Path(__file__).parents[1] / "results"
 
 
 def tiny(row):
@@ -75,10 +80,10 @@ def test_our_rows_see_no_more_draws_than_the_papers():
 )
 def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     row = tiny(ROWS[name])
-    assert trial.stored(tmp_path, row, 3) is None
+    assert results.Results(tmp_path).find(row, 3) is None
     found = trial.measure(row, 3, *trial.fit(row, 3))
-    trial.store(tmp_path, row, 3, found)
-    assert trial.stored(tmp_path, row, 3) == json.loads(json.dumps(found))
+    results.save(tmp_path, row, 3, found)
+    assert results.Results(tmp_path).find(row, 3) == json.loads(json.dumps(found))
     draws = {
         "table1-s2-man-ode": 32,
         "table3-unimodal-mobius": 0,
@@ -95,7 +100,123 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     other = dataclasses.replace(
         row, spec=dataclasses.replace(row.spec, training=Training(steps=5, batch=8, block=2))
     )
-    assert trial.stored(tmp_path, other, 3) is None
+    assert results.Results(tmp_path).find(other, 3) is None
+
+
+def test_all_stored_trials_have_the_settings_of_their_rows():
+    stored = results.Results(STORED)
+    valid = [stored.find(row, number) for row in recipes.rows() for number in range(10)]
+    assert len(valid) == 390
+    assert None not in valid
+    assert run.missing(STORED, list(ROWS), 10, quick=False) == []
+
+
+@pytest.mark.parametrize("table", tables.TITLES)
+def test_a_stored_table_is_written_as_it_was(table):
+    """So that a new trial changes its own lines only."""
+    path = results.path_of(STORED, table)
+    assert results.as_text(results.read(path)) == path.read_text(encoding="utf-8")
+
+
+def changed(row, **training):
+    spec = dataclasses.replace(
+        row.spec, training=dataclasses.replace(row.spec.training, **training)
+    )
+    return dataclasses.replace(row, spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("table1-s2-mobius", lambda row: changed(row, rate=6e-3)),
+        ("table1-s2-foliax", lambda row: changed(row, cut=0.5)),
+        ("table1-s2-foliax", lambda row: dataclasses.replace(row, points=9_999)),
+        ("table4-so-3-foliax", lambda row: dataclasses.replace(row, rows=84_801)),
+        ("table4-so-3-foliax", lambda row: dataclasses.replace(row, where=recipes.SO3[0])),
+        (
+            "table4-procrustes-foliax",
+            lambda row: dataclasses.replace(row, target=lambda seed: row.target(seed + 1)),
+        ),
+    ],
+)
+def test_a_trial_of_other_settings_does_not_count(name, change):
+    stored = results.Results(STORED)
+    assert stored.find(ROWS[name], 0) is not None
+    assert stored.find(change(ROWS[name]), 0) is None
+
+
+def rewritten(trial, old, new):
+    return json.loads(json.dumps(trial).replace(f'"{old}":', f'"{new}":'))
+
+
+def test_a_trial_counts_when_a_class_or_a_field_gets_another_name(monkeypatch):
+    row = ROWS["table1-s2-foliax"]
+    entry = registry.find("fit.Training")
+    trial = results.Results(STORED).find(row, 0)
+    older = rewritten(trial, "rate", "speed")
+    older = json.loads(json.dumps(older).replace("fit.Training", "old.Training"))
+    assert older["spec"] != trial["spec"]
+    assert not results.has_settings(older, row, 0)
+    known = registry._by_identifier | {
+        "old.Training": entry._replace(renamed_fields={"speed": "rate"})
+    }
+    monkeypatch.setattr(registry, "_by_identifier", known)
+    assert results.has_settings(older, row, 0)
+    assert not results.has_settings(older, changed(row, rate=6e-3), 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda trial: None,
+        lambda trial: {},
+        lambda trial: {**trial, "spec": "MobiusFlow(centres=12)"},
+        lambda trial: {**trial, "spec": {"class": "os.system", "fields": {}}},
+        lambda trial: {
+            **trial,
+            "dequantization": {"class": "manifolds.Sphere", "fields": {"d": 0}},
+        },
+        lambda trial: {**trial, "target": {"class": "manifolds.Sphere", "fields": {}}},
+    ],
+)
+def test_a_trial_that_cannot_be_read_does_not_count(damage):
+    row = ROWS["table1-s2-mobius"]
+    trial = results.Results(STORED).find(row, 1)
+    assert results.has_settings(trial, row, 1)
+    assert not results.has_settings(damage(trial), row, 1)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"row": 3}'])
+def test_a_damaged_file_is_named(tmp_path, text):
+    (tmp_path / "table1.json").write_text(text)
+    with pytest.raises(ValueError, match=r"table1.json .*Restore it or delete it"):
+        results.Results(tmp_path).find(ROWS["table1-s2-mobius"], 0)
+
+
+def test_trials_are_added_in_order_and_replaced(tmp_path):
+    first, other = ROWS["table1-s2-mobius"], ROWS["table1-s2-foliax"]
+    for row, number, kl in ((first, 10, 1), (first, 2, 2), (other, 0, 3), (first, 2, 4)):
+        results.save(tmp_path, row, number, {"metrics": {"KL(q‖p)": [kl, 0]}})
+    assert [path.name for path in tmp_path.iterdir()] == ["table1.json"]
+    assert (
+        (tmp_path / "table1.json").read_text(encoding="utf-8")
+        == """{
+ "table1-s2-foliax": {
+  "0": {
+   "metrics": {"KL(q‖p)": [3, 0]}
+  }
+ },
+ "table1-s2-mobius": {
+  "2": {
+   "metrics": {"KL(q‖p)": [4, 0]}
+  },
+  "10": {
+   "metrics": {"KL(q‖p)": [1, 0]}
+  }
+ }
+}
+"""
+    )
 
 
 @pytest.mark.slow
@@ -189,7 +310,50 @@ def test_a_trial_that_fails_is_named_and_the_others_run(tmp_path, monkeypatch):
     told = []
     failed = run.run(tmp_path, jobs, 1, lambda job, result: told.append((job.number, result)))
     assert sorted(told) == [(0, found), (2, found)]
+    stored = results.read(tmp_path / "table1.json")["table1-s2-mobius"]
+    assert list(stored) == ["0", "2"]
     assert {job.number: str(error) for job, error in failed.items()} == {1: "the solver failed"}
+
+
+def test_a_trial_that_cannot_be_stored_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "_one", lambda folder, job: {"KL": math.nan if job.number else 0.1})
+    monkeypatch.setattr(run.concurrent.futures, "ProcessPoolExecutor", lambda *_, **__: Threads())
+    jobs = [run.Job("table1-s2-mobius", number, False) for number in range(2)]
+    told = []
+    failed = run.run(tmp_path, jobs, 1, lambda job, result: told.append(job.number))
+    assert told == [0]
+    assert {job.number for job in failed} == {1}
+    assert list(results.read(tmp_path / "table1.json")["table1-s2-mobius"]) == ["0"]
+
+
+@pytest.mark.parametrize("place", ["while it waits", "while it stores"])
+def test_an_interrupt_loses_no_trial_that_has_ended(tmp_path, monkeypatch, place):
+    """Trial 0 is stored or about to be, and trial 1 ends while the processes are stopped."""
+    interrupted, save = threading.Event(), results.save
+
+    def one(folder, job):
+        if job.number:
+            interrupted.wait(10)
+        return {"KL": 0.1}
+
+    def interrupt(*_):
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    def interrupted_save(*arguments):
+        interrupt()
+        save(*arguments)
+
+    if place == "while it stores":
+        monkeypatch.setattr(results, "save", interrupted_save)
+    monkeypatch.setattr(run, "_one", one)
+    monkeypatch.setattr(run.concurrent.futures, "ProcessPoolExecutor", lambda *_, **__: Threads())
+    monkeypatch.setattr(run, "TOGETHER", 1)
+    jobs = [run.Job("table1-s2-mobius", number, False) for number in range(2)]
+    with pytest.raises(KeyboardInterrupt):
+        run.run(tmp_path, jobs, 2, interrupt)
+    assert list(results.read(tmp_path / "table1.json")["table1-s2-mobius"]) == ["0", "1"]
 
 
 class Threads(concurrent.futures.ThreadPoolExecutor):

@@ -21,6 +21,7 @@ from .manifolds.base import as_points
 from .marginal import evaluate
 from .objectives import ImportanceWeighted
 from .record import INTERRUPTED, Block, Record
+from .registry import storable
 from .rivals.kernel import ScaleMixtureKernel
 from .rivals.local import LocalKernel
 from .rivals.mixtures import DirectionalMixture
@@ -82,6 +83,7 @@ OnCandidate = Callable[[str], None]
 OnBlock = Callable[[Block], None]
 
 
+@storable("fit.Auto")
 @dataclasses.dataclass(frozen=True)
 class Auto(AbstractSpec):
     """Kernels, a mixture and, given rows and time enough, a flow; mixed by held-out likelihood.

@@ -10,9 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .registry import storable
+
 Kind = Literal["positive", "unit", "real"]
 
 
+@storable("manifolds.Auxiliary")
 class Auxiliary(eqx.Module):
     """A box of real coordinates z, each positive (0, ∞), unit [0, 1) or real; z = c(u), u ∈ R^k.
 

@@ -27,6 +27,7 @@ from .marginal import (
     in_chunks,
     rows_log_prob,
 )
+from .registry import storable
 
 Point = Float[Array, " size"]
 Aux = Float[Array, " k"]
@@ -118,6 +119,7 @@ def _draws(density: AbstractDensity, keys: Key[Array, " n"]) -> Float[Array, "n 
     return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
 
 
+@storable("density.DequantizedDensity")
 class DequantizedDensity(AbstractDensity):
     """p(y) = E_{z ~ q(·|y)} Σ_b π(x_b) exp(log_volume_b) / q(z | y); sample: y of G(x), x ~ π.
 

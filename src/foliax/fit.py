@@ -22,6 +22,7 @@ from .manifolds import AbstractDequantization, AbstractManifold, covers
 from .manifolds.base import as_points
 from .objectives import AbstractObjective, ImportanceWeighted, OwnSamples
 from .record import INTERRUPTED, Block
+from .registry import storable
 from .specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from .training import Column, Rows, Sampler, Training, train
 
@@ -37,6 +38,7 @@ ArrayLike = Any
 """What NumPy makes an array of."""
 
 
+@storable("fit.DequantizedFlow")
 @dataclasses.dataclass(frozen=True)
 class DequantizedFlow(AbstractSpec):
     """A density by dequantization: an ambient density, a q(z | y), an objective, a training.

@@ -10,10 +10,12 @@ from .density import AbstractDensity
 from .manifolds import AbstractManifold
 from .manifolds.local import AbstractCoordinates
 from .marginal import LogProb
+from .registry import storable
 
 Point = Float[Array, " size"]
 
 
+@storable("density.LocalizedDensity")
 class LocalizedDensity(AbstractDensity):
     """p(y) = p_t(t(y)) |dt/dy|, t the coordinates in which `density` was fitted.
 

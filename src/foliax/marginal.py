@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .manifolds.base import as_points
+from .registry import storable
 
 
 class Own(NamedTuple):
@@ -69,6 +70,7 @@ class AbstractIntegrator(eqx.Module):
         """The same with four times the work; itself where it is exact."""
 
 
+@storable("marginal.Exact")
 class Exact(AbstractIntegrator):
     """Nothing to integrate: z is only branches, which the weight has summed already."""
 
@@ -84,6 +86,7 @@ class Exact(AbstractIntegrator):
         return self
 
 
+@storable("marginal.Quadrature")
 class Quadrature(AbstractIntegrator):
     """The trapezoidal rule for one-dimensional z, by u = c + s·sinh t, |u − c| ≤ `reach`.
 
@@ -125,6 +128,7 @@ def middle(integrand: Integrand) -> tuple[Float[Array, " k"], Float[Array, " k"]
     return centre, jnp.abs(high - low) / 2
 
 
+@storable("marginal.RQMC")
 class RQMC(AbstractIntegrator):
     """Randomised quasi-Monte Carlo: Sobol' `points`, shifted afresh in each of the `replicates`.
 
@@ -173,6 +177,7 @@ class RQMC(AbstractIntegrator):
         return RQMC(4 * self.points, self.replicates)
 
 
+@storable("marginal.MonteCarlo")
 class MonteCarlo(AbstractIntegrator):
     """Plain importance sampling with `samples` independent z; standard error from the weights."""
 

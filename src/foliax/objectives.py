@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from .density import AbstractDensity, DequantizedDensity
 from .marginal import open_uniform
+from .registry import storable
 
 Rows = Float[Array, "n size"]
 Weights = Float[Array, " n"]
@@ -35,6 +36,7 @@ class AbstractObjective(abc.ABC):
         """What validation sees of a held-out y: log p(y), or a bound on it by `samples` z."""
 
 
+@storable("fit.ELBO")
 @dataclasses.dataclass(frozen=True)
 class ELBO(AbstractObjective):
     """−E_q log w, with `samples` z for each row: the paper's eq. (evidence lower bound).
@@ -60,6 +62,7 @@ class ELBO(AbstractObjective):
         return log_bound(model, y, samples, key)
 
 
+@storable("fit.ImportanceWeighted")
 @dataclasses.dataclass(frozen=True)
 class ImportanceWeighted(AbstractObjective):
     """−log (1/K) Σ_k w_k: the paper's eq. (log-likelihood), K = `samples`.
@@ -97,6 +100,7 @@ class ImportanceWeighted(AbstractObjective):
         return log_bound(model, y, samples, key)
 
 
+@storable("fit.Likelihood")
 @dataclasses.dataclass(frozen=True)
 class Likelihood(AbstractObjective):
     """−log p(y), for densities whose `log_prob` is exact."""

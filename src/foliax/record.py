@@ -6,10 +6,13 @@ import dataclasses
 import math
 from typing import NamedTuple
 
+from .registry import storable
+
 INTERRUPTED = "interrupted"
 """`Record.stopped` of a fit that the user ended; it holds what was reached by then."""
 
 
+@storable("record.Block")
 class Block(NamedTuple):
     """What is reported after every block of steps."""
 
@@ -21,6 +24,7 @@ class Block(NamedTuple):
     seconds: float
 
 
+@storable("record.Record")
 @dataclasses.dataclass
 class Record:
     """The whole training."""

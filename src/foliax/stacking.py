@@ -16,12 +16,14 @@ from .manifolds import AbstractManifold
 from .manifolds.base import as_points
 from .marginal import LogProb, evaluate
 from .record import Record
+from .registry import storable
 from .rivals.weights import mixture_weights
 from .specs import AbstractSpec, Fitted, hold_out
 
 Point = Float[Array, " size"]
 
 
+@storable("stacking.Stacked")
 class Stacked(AbstractDensity):
     """p(y) = Σ_k π_k p_k(y); sample: k ~ π, y ~ p_k.
 
@@ -121,6 +123,7 @@ def stack(
     return Stacked(tuple(members[k] for k in kept), log_weights), score
 
 
+@storable("stacking.Stacking")
 @dataclasses.dataclass(frozen=True)
 class Stacking(AbstractSpec):
     """Several ways of fitting, each on the same part of the rows, stacked on the rest.

@@ -25,6 +25,7 @@ from .manifolds import Orthogonal, SpecialOrthogonal, Sphere, Stiefel, Torus
 from .manifolds.rotations import quaternion_form, rotation_of_quaternion
 from .manifolds.torus import wrap
 from .marginal import LogProb
+from .registry import storable
 
 Point = Float[Array, " size"]
 Vectors = tuple[tuple[float, ...], ...]
@@ -47,6 +48,7 @@ def exactly(value: Float[Array, ""]) -> LogProb:
     return LogProb(value, jnp.zeros_like(value))
 
 
+@storable("targets.SphereModes")
 class SphereModes(AbstractTarget):
     """p(y) ∝ Σ_i exp(κ yᵀμ_i) on S^d: a mixture of von Mises–Fisher, of concentrations κ‖μ_i‖."""
 
@@ -74,6 +76,7 @@ class SphereModes(AbstractTarget):
         return modes, log_vmf_mass(self.kappa * norms, self.manifold.dim)
 
 
+@storable("targets.TorusModes")
 class TorusModes(AbstractTarget):
     """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equal von Mises products of concentration 1."""
 
@@ -94,6 +97,7 @@ class TorusModes(AbstractTarget):
         return wrap(mode + jax.vmap(lambda k: sample_turn(1.0, key=k))(keys))
 
 
+@storable("targets.TorusCorrelated")
 class TorusCorrelated(AbstractTarget):
     """p(θ) ∝ exp(cos(θ₁ + θ₂ − φ)) on T²."""
 
@@ -116,6 +120,7 @@ LOG_CIRCLE = float(log_vmf_mass(1.0, 1))
 """log ∫ exp(cos θ) dθ = log 2π I₀(1)."""
 
 
+@storable("targets.RotationModes")
 class RotationModes(AbstractTarget):
     """p(O) ∝ Σ_i exp(−‖O − Ω_i‖²/(2σ²)) on SO(3): equal matrix Fisher densities, isotropic.
 
@@ -149,6 +154,7 @@ class RotationModes(AbstractTarget):
         return one + math.log(len(self.modes))
 
 
+@storable("targets.Procrustes")
 class Procrustes(AbstractTarget):
     """p(O) ∝ exp(−‖B − OA‖²/(2σ²)) ∝ exp(tr FᵀO) on O(3), F = BAᵀ/σ².
 

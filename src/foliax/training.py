@@ -20,6 +20,7 @@ from .checkpoint import Checkpoint, fingerprint
 from .density import AbstractDensity
 from .objectives import AbstractObjective, ImportanceWeighted
 from .record import INTERRUPTED, Block, Record
+from .registry import storable
 
 Rows = Float[Array, "n size"]
 Table = Float[Array, "_ size"] | Float[np.ndarray, "_ size"]
@@ -28,6 +29,7 @@ D = TypeVar("D", bound=AbstractDensity)
 Sampler = Callable[[PRNGKeyArray, int], Rows]
 
 
+@storable("fit.Training")
 @dataclasses.dataclass(frozen=True)
 class Training:
     """How to train: numbers only, so that JSON can hold it.

@@ -10,6 +10,7 @@ import numpy as np
 
 from foliax import dequantizers, manifolds, marginal
 from foliax.density import AbstractDensity, DequantizedDensity
+from foliax.manifolds.ball import Ball
 from foliax.rivals.bijections import Chain
 from foliax.rivals.circular_spline import CircularSplineFlow
 from foliax.rivals.exponential import ExponentialFlow
@@ -43,7 +44,7 @@ DEQUANTIZATIONS = {
         manifolds.PositiveReals(),
         manifolds.Euclidean(1),
     ).dequantization(),
-    "ball": manifolds.ball.Ball(2, 3.0).dequantization(),
+    "ball": Ball(2, 3.0).dequantization(),
 }
 DEQUANTIZERS = {
     "safe": dequantizers.Safe(4, full=True),

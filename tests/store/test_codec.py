@@ -9,13 +9,14 @@ import numpy as np
 import paramax
 import pytest
 
-from foliax import manifolds, objectives, specs, targets
+from foliax import manifolds, objectives, specs
 from foliax.ambient import AbstractAmbient, AbstractAmbientSpec, Flowjax
 from foliax.density import AbstractDensity
 from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import AbstractDequantization, AbstractManifold
 from foliax.marginal import AbstractIntegrator
+from foliax.registry import entry_of
 from foliax.report import views
 from foliax.rivals import bijections, circle, kernels, leaves, tangents
 from foliax.rivals.local import LocalKernel
@@ -25,7 +26,6 @@ from foliax.stacking import Stacking
 from foliax.store import ModelFileError
 from foliax.store.annotations import fits
 from foliax.store.codec import Decoder
-from foliax.store.registry import CLASSES
 from foliax.store.transformers import recognised
 
 from ..ambient.cases import SPECS
@@ -127,14 +127,9 @@ def leaves_of(cls: type):
 
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_every_class_of_foliax_is_registered(interface):
-    known = {*CLASSES.values(), *LEFT_OUT}
     for cls in leaves_of(interface):
-        if cls.__module__.startswith("foliax.") and not issubclass(cls, targets.AbstractTarget):
-            assert cls in known, f"Add {cls} to foliax/store/registry.py."
-
-
-def test_names_in_the_registry_are_unique():
-    assert len(set(CLASSES.values())) == len(CLASSES)
+        if cls.__module__.startswith("foliax.") and cls not in LEFT_OUT:
+            assert entry_of(cls), f"Put @storable on {cls}."
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from foliax.dequantizers import Safe
 from foliax.fit import DequantizedFlow
 from foliax.manifolds import Torus
 from foliax.record import Block, Record
+from foliax.registry import entries
 from foliax.stacking import Stacked, Stacking
 from foliax.store import ModelFileError
 from foliax.store.annotations import _hints
 from foliax.store.container import BLANK, pack, unpack
-from foliax.store.registry import CLASSES
 
 from .cases import ANGLES, KEY, described, kernels
 
@@ -110,7 +110,7 @@ def mutate(tree: Any, rng: random.Random) -> None:
     elif kind == "class":
         named = [n for n in nodes(tree) if isinstance(n, dict) and "class" in n]
         for one in named and rng.sample(named, 1):
-            one["class"] = rng.choice(sorted(CLASSES))
+            one["class"] = rng.choice(sorted(entry.identifier for entry in entries()))
     else:
         node[key] = rng.choice(VALUES)
 
@@ -159,8 +159,8 @@ def by_type_checker() -> bool:
 def test_mutated_files(whole, tmp_path):
     global heard
     sys.addaudithook(listen)
-    for cls in CLASSES.values():
-        _hints(cls)  # annotations are code of foliax's own, and compiled once
+    for entry in entries():
+        _hints(entry.cls)  # annotations are code of foliax's own, and compiled once
     path = tmp_path / "model"
     path.write_bytes(whole)
     original = described(store.load(path).density)

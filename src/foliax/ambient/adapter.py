@@ -12,8 +12,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 
+@storable("ambient.FromFlowjax")
 class FromFlowjax(AbstractAmbient):
     """Any unconditional flowjax distribution of shape (m,), as it is; its path costs nothing."""
 

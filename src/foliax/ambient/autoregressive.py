@@ -17,8 +17,10 @@ from foliax.ambient.adapter import flow_to_normal, near_identity
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.coupling import ACTIVATIONS
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 
+@storable("ambient.AutoregressiveSpline")
 @dataclasses.dataclass(frozen=True)
 class AutoregressiveSpline(AbstractAmbientSpec):
     """x_i ↦ spline(x_i; x_1, …, x_{i−1}) by a masked network, coordinates reversed in between.

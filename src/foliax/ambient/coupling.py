@@ -21,6 +21,7 @@ from paramax.utils import inv_softplus
 from foliax.ambient.adapter import flow_to_normal, near_identity
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 ACTIVATIONS: dict[str, Callable] = {
     "relu": jax.nn.relu,
@@ -29,6 +30,7 @@ ACTIVATIONS: dict[str, Callable] = {
 }
 
 
+@storable("ambient.Roll")
 class Roll(AbstractBijection):
     """(x_1, …, x_m) ↦ (x_{k+1}, …, x_m, x_1, …, x_k): a rotation of the coordinates by k."""
 
@@ -94,6 +96,7 @@ def softplus_affine(min_scale: float) -> Affine:
     return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
 
 
+@storable("ambient.RealNVP")
 @dataclasses.dataclass(frozen=True)
 class RealNVP(AbstractAmbientSpec):
     """Affine couplings: x_b ↦ scale(x_a) · x_b + shift(x_a), shift linear, scale softplus.
@@ -131,6 +134,7 @@ class RealNVP(AbstractAmbientSpec):
         return Scaled(flow_to_normal(chain), shift, scale)
 
 
+@storable("ambient.SplineCoupling")
 @dataclasses.dataclass(frozen=True)
 class SplineCoupling(AbstractAmbientSpec):
     """Couplings x_b ↦ spline(x_b; x_a), monotone rational-quadratic with ``knots`` inner knots.

@@ -15,8 +15,10 @@ from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.determinant import log_determinant
 from foliax.ambient.field import TanhField
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 
+@storable("ambient.DiscreteFlow")
 class DiscreteFlow(AbstractAmbient):
     """N midpoint steps x ↦ x + h f(t + h/2, x + h/2 f(t, x)), h = 1/N, from data to N(0, I).
 
@@ -98,6 +100,7 @@ def inverse_of(
     )
 
 
+@storable("ambient.DiscreteODE")
 @dataclasses.dataclass(frozen=True)
 class DiscreteODE(AbstractAmbientSpec):
     """Midpoint steps of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""

@@ -7,11 +7,13 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.adapter import near_identity
+from foliax.registry import storable
 
 EXACT_DIM = 16
 """Up to this dimension the divergence is exact whatever the network's depth."""
 
 
+@storable("ambient.TanhField")
 class TanhField(eqx.Module):
     """f(t, x) = W_n tanh(… tanh(W_1 (x, t) + b_1) …) + b_n, from R^{m+1} to R^m."""
 

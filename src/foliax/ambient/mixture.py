@@ -11,8 +11,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 
+@storable("ambient.MixtureOfGaussians")
 class MixtureOfGaussians(AbstractAmbient):
     """p(x) = Σ_k w_k N(x; μ_k, Σ_k), with Σ_k⁻¹ = L_k L_kᵀ and L_k lower triangular, diagonal > 0.
 
@@ -55,6 +57,7 @@ class MixtureOfGaussians(AbstractAmbient):
         return self.means[k] + jax.scipy.linalg.solve_triangular(factor.T, noise, lower=False)
 
 
+@storable("ambient.GaussianMixture")
 @dataclasses.dataclass(frozen=True)
 class GaussianMixture(AbstractAmbientSpec):
     """Mixture of ``components`` Gaussians of full covariance; means start as normal draws."""

@@ -13,8 +13,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from foliax.ambient.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.ambient.field import TanhField, probe_of
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 
+@storable("ambient.ContinuousFlow")
 class ContinuousFlow(AbstractAmbient):
     """dx/dt = f(t, x) from the data at t = 0 to N(0, I) at t = 1.
 
@@ -74,6 +76,7 @@ class ContinuousFlow(AbstractAmbient):
         )
 
 
+@storable("ambient.NeuralODE")
 @dataclasses.dataclass(frozen=True)
 class NeuralODE(AbstractAmbientSpec):
     """Continuous flow of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""

@@ -14,11 +14,13 @@ from foliax.ambient.determinant import log_determinant_of_positive
 from foliax.ambient.discrete_ode import inverse_of
 from foliax.ambient.mixture import MixtureOfGaussians, even_mixture, placed_mixture
 from foliax.ambient.scaled import Scaled
+from foliax.registry import storable
 
 SLACK = 0.9
 """How far the negative ridges may pull an eigenvalue of a layer's Jacobian down from 1."""
 
 
+@storable("ambient.GradientLayer")
 class GradientLayer(eqx.Module):
     """x ↦ e^s ∘ (x + Aᵀ diag(w) tanh(A x + a)) + b, the scaled gradient of a convex function.
 
@@ -66,6 +68,7 @@ class GradientLayer(eqx.Module):
         return value, log_determinant_of_positive(jacobian) + jnp.sum(self.log_scale)
 
 
+@storable("ambient.ResidualFlow")
 class ResidualFlow(AbstractAmbient):
     """A chain of :class:`GradientLayer` from the data to the base, with the exact determinant.
 
@@ -104,6 +107,7 @@ class ResidualFlow(AbstractAmbient):
         return jax.lax.scan(step, self.base.sample(key=key), self.layers, reverse=True)[0]
 
 
+@storable("ambient.Residual")
 @dataclasses.dataclass(frozen=True)
 class Residual(AbstractAmbientSpec):
     """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE.

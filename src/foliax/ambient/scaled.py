@@ -6,8 +6,10 @@ import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.ambient.base import AbstractAmbient
+from foliax.registry import storable
 
 
+@storable("ambient.Scaled")
 class Scaled(AbstractAmbient):
     """Density of x = shift + scale · s: log p(x) = log p_s((x − shift) / scale) − Σ log scale.
 

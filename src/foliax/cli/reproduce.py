@@ -43,8 +43,9 @@ def reproduce(
 ) -> None:
     """The paper's four tables and its figures, row by row, the paper's numbers beside ours.
 
-    Trials that are stored already, with the same settings, are not run again: stop it and go on
-    whenever you like. One file for each trial, the tables in tables.md, the figures beside it.
+    Trials that are stored already, with the same settings, are not run again: interrupted runs
+    resume where they stopped. The trials of a table are in one file, such as table1.json. The
+    tables are in tables.md, the figures beside it. Run one such command at a time in a folder.
     Exit code 1 where a trial failed; the others are run all the same.
 
     Example: foliax reproduce table1 --rows realnvp --trials 2

@@ -11,6 +11,7 @@ from jax.scipy.special import betainc, betaln, gammainc, gammaln
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds import AbstractDequantization
+from ..registry import storable
 from .base import (
     AbstractDequantizer,
     AbstractDequantizerSpec,
@@ -27,6 +28,7 @@ from .base import (
 MIN_SHAPE = 0.1
 
 
+@storable("dequantizers.AmortisedGamma")
 class AmortisedGamma(AbstractDequantizer):
     """Independent z_i ~ Gamma(a_i(y), rate b_i(y)): as z -> 0 a power law, z^{a−1}."""
 
@@ -57,6 +59,7 @@ class AmortisedGamma(AbstractDequantizer):
         return shape, rate
 
 
+@storable("dequantizers.AmortisedBeta")
 class AmortisedBeta(AbstractDequantizer):
     """Independent z_i ~ Beta(a_i(y), b_i(y)) on [0, 1)."""
 
@@ -106,6 +109,7 @@ def _beta_cdf_jvp(primals, tangents):
     return betainc(a, b, t), by_a * da + by_b * db + by_t * dt
 
 
+@storable("dequantizers.UniformCells")
 class UniformCells(AbstractDequantizer):
     """z uniform on [0, 1)^k, whatever y: the classical dequantization of counts; also k = 0."""
 
@@ -119,6 +123,7 @@ class UniformCells(AbstractDequantizer):
         return jnp.zeros((), z.dtype)
 
 
+@storable("dequantizers.Gamma")
 @dataclasses.dataclass(frozen=True)
 class Gamma(AbstractDequantizerSpec):
     """Gamma radii."""
@@ -133,6 +138,7 @@ class Gamma(AbstractDequantizerSpec):
         return AmortisedGamma(network(features, start, self.width, self.depth, key=key))
 
 
+@storable("dequantizers.Beta")
 @dataclasses.dataclass(frozen=True)
 class Beta(AbstractDequantizerSpec):
     """Beta positions within a cell."""
@@ -147,6 +153,7 @@ class Beta(AbstractDequantizerSpec):
         return AmortisedBeta(network(features, start, self.width, self.depth, key=key))
 
 
+@storable("dequantizers.Uniform")
 @dataclasses.dataclass(frozen=True)
 class Uniform(AbstractDequantizerSpec):
     """Uniform positions within a cell; nothing to learn."""

@@ -17,11 +17,13 @@ from paramax import unwrap
 
 from ..auxiliary import Auxiliary
 from ..manifolds import AbstractDequantization
+from ..registry import storable
 from .base import AbstractDequantizer, AbstractDequantizerSpec, Aux, Features, Uniforms
 from .base import feature_count as count
 from .location_scale import START, push, unpush
 
 
+@storable("dequantizers.FlowDequantizer")
 class FlowDequantizer(AbstractDequantizer):
     """u = scale·m + push(m), m = flow(n; y), n standard normal; splines within ±interval.
 
@@ -53,6 +55,7 @@ class FlowDequantizer(AbstractDequantizer):
         return jnp.array([START[kind] for kind in self.auxiliary.kinds])
 
 
+@storable("dequantizers.ConditionalFlow")
 @dataclasses.dataclass(frozen=True)
 class ConditionalFlow(AbstractDequantizerSpec):
     """Autoregressive rational-quadratic splines that see y; for z whose density has any shape."""

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..auxiliary import Auxiliary
 from ..manifolds import AbstractDequantization
+from ..registry import storable
 from .base import (
     AbstractDequantizer,
     AbstractDequantizerSpec,
@@ -32,6 +33,7 @@ START = {"positive": 0.4, "unit": 1.3, "real": 0.5}
 KNEE = 2.0
 
 
+@storable("dequantizers.LocationScale")
 class LocationScale(AbstractDequantizer):
     """z = c(u), u_i = a_i(y) + Σ_j S_ij(y) n_j + push(n_i), n standard normal, S lower-triangular.
 
@@ -117,6 +119,7 @@ def _both_sides(auxiliary: Auxiliary) -> np.ndarray:
     return np.array([kind != "positive" for kind in auxiliary.kinds], dtype=bool)
 
 
+@storable("dequantizers.Safe")
 @dataclasses.dataclass(frozen=True)
 class Safe(AbstractDequantizerSpec):
     """Normal in u with tails that keep the weights' variance finite: the default.
@@ -132,6 +135,7 @@ class Safe(AbstractDequantizerSpec):
         return _build(True, self, dequantization, key)
 
 
+@storable("dequantizers.Normal")
 @dataclasses.dataclass(frozen=True)
 class Normal(AbstractDequantizerSpec):
     """Normal in u, so log-normal radii: the paper's. Its weights can have infinite variance."""

@@ -12,9 +12,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 
 
+@storable("manifolds.Ball")
 class Ball(AbstractManifold):
     """{y ∈ R^d: ‖y‖ < radius}; measure: Lebesgue. The rim is not in it. Distance: straight."""
 
@@ -60,6 +62,7 @@ class Ball(AbstractManifold):
         return Radial(self)
 
 
+@storable("manifolds.Radial")
 class Radial(AbstractDequantization):
     """R^d = ball by y = ρ·x/√(1 + ‖x‖²); no z; x = y/√(ρ² − ‖y‖²).
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import (
     AbstractDequantization,
     AbstractManifold,
@@ -28,6 +29,7 @@ from .rotations import orbit_preimages
 from .sphere import Sphere
 
 
+@storable("manifolds.Product")
 class Product(AbstractManifold):
     """Y₁ × … × Y_k, of any manifolds, products too: a row of a mixed table; measure: the product.
 
@@ -100,6 +102,7 @@ class Product(AbstractManifold):
         return zip(self.factors, self.split(y), strict=True)
 
 
+@storable("manifolds.Joint")
 class Joint(AbstractDequantization):
     """Dequantizations side by side: x, z concatenated, branches multiplied, log_volumes added."""
 
@@ -156,6 +159,7 @@ def _nested(group) -> Matrices:
     return tuple(tuple(tuple(float(v) for v in row) for row in g) for g in np.asarray(group))
 
 
+@storable("manifolds.Quotient")
 class Quotient(AbstractManifold):
     """Y/G, G a finite group of orthogonal matrices: y and its images under G are one point.
 
@@ -261,6 +265,7 @@ class Quotient(AbstractManifold):
         return Orbits(self, self.base.dequantization())
 
 
+@storable("manifolds.Orbits")
 class Orbits(AbstractDequantization):
     """A quotient from its base: |G| times the branches, the same z and log_volume."""
 

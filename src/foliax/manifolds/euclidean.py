@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .integers import no_uniform, signed_log
 from .local import (
@@ -48,6 +49,7 @@ class AbstractCharted(AbstractManifold):
         """Whether float32 loses digits that matter of rows of this location and scale."""
 
 
+@storable("manifolds.ScaledChart")
 class ScaledChart(AbstractCoordinates):
     """t = (x − location)/scale, x the chart's coordinates of y."""
 
@@ -66,6 +68,7 @@ class ScaledChart(AbstractCoordinates):
         return self.manifold.from_chart(x, xp)
 
 
+@storable("manifolds.Euclidean")
 class Euclidean(AbstractCharted):
     """R^d; measure: Lebesgue."""
 
@@ -113,6 +116,7 @@ class Euclidean(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.PositiveReals")
 class PositiveReals(AbstractCharted):
     """(0, ∞)^d; x = log y; log_volume = −Σ log y; measure: Lebesgue. Zero is not in it."""
 
@@ -165,6 +169,7 @@ class PositiveReals(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.Interval")
 class Interval(AbstractCharted):
     """(low, high)^d; x = logit; log_volume = Σ log[(b−a)/((y−a)(b−y))]; measure: Lebesgue."""
 
@@ -227,6 +232,7 @@ class Interval(AbstractCharted):
         return Chart(self)
 
 
+@storable("manifolds.Chart")
 class Chart(AbstractDequantization):
     """R^d = Y by the manifold's one global chart, with nothing to integrate out."""
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .local import FAR_CELLS, FAR_OFFSET, MOST_CELLS, CellsFromMedian, location_and_scale
 
@@ -20,6 +21,7 @@ def no_uniform(manifold: AbstractManifold) -> ValueError:
     return ValueError(f"{manifold} has infinite volume, so there is no uniform density on it.")
 
 
+@storable("manifolds.Rounded")
 class Rounded(AbstractManifold):
     """offset + step·Z^d: values recorded to a fixed step; measure: counting, so densities are pmfs.
 
@@ -106,6 +108,7 @@ def Integers(d: int = 1) -> Rounded:
     return Rounded(1.0, d, floor=True)
 
 
+@storable("manifolds.Cells")
 class Cells(AbstractDequantization):
     """R^d -> (offset + h·Z)^d; z = u ∈ [0, 1)^d; x = y + h(u − c); log_volume = d log h.
 
@@ -142,6 +145,7 @@ class Cells(AbstractDequantization):
         return (y + m.step * (z - self._centre))[None], log_volume
 
 
+@storable("manifolds.Naturals")
 class Naturals(AbstractManifold):
     """{0, 1, 2, …}^d: counts; measure: counting."""
 
@@ -192,6 +196,7 @@ class Naturals(AbstractManifold):
         return CellsFromMedian(Integers(self.d), np.round(median), 1.0, 0.0)
 
 
+@storable("manifolds.LogCells")
 class LogCells(AbstractDequantization):
     """R^d -> N^d by n = ⌊exp x⌋; z = u ∈ [0, 1)^d, x = log(n + u); log_volume = −Σ log(n + u).
 

@@ -17,6 +17,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from ..registry import storable
 from .base import AbstractManifold
 
 FAR_OFFSET = 16.0
@@ -67,6 +68,7 @@ class AbstractCoordinates(eqx.Module):
         """Map coordinates back to points."""
 
 
+@storable("manifolds.Unchanged")
 class Unchanged(AbstractCoordinates):
     """t = y: points that need no local coordinates."""
 
@@ -79,6 +81,7 @@ class Unchanged(AbstractCoordinates):
         return t
 
 
+@storable("manifolds.CellsFromMedian")
 class CellsFromMedian(AbstractCoordinates):
     """t = (y − offset)/step − origin: cells counted from a whole number; the pmf stays."""
 
@@ -95,6 +98,7 @@ class CellsFromMedian(AbstractCoordinates):
         return self.offset + self.step * (self.origin.astype(t.dtype) + t)
 
 
+@storable("manifolds.Stereographic")
 class Stereographic(AbstractCoordinates):
     """t = u/scale, u = 2Bᵀy/(1 + cᵀy) on the sphere S^d; log |du/dy| = d log(1 + ‖u‖²/4).
 
@@ -120,6 +124,7 @@ class Stereographic(AbstractCoordinates):
         return ((4 - squared) * centre + 4 * (u @ basis.T)) / (4 + squared)
 
 
+@storable("manifolds.NarrowAngles")
 class NarrowAngles(AbstractCoordinates):
     """t = 2 tan((θ − c)/2)/scale for the angles that lie close together; the others stay.
 
@@ -148,6 +153,7 @@ class NarrowAngles(AbstractCoordinates):
         return xp.concatenate([t[..., :stay], angles], -1)[..., order]
 
 
+@storable("manifolds.Rodrigues")
 class Rodrigues(AbstractCoordinates):
     """t = u/scale, u/2 = the Rodrigues vector g of MᵀR, for rotations R of SO(3) near M.
 
@@ -180,6 +186,7 @@ class Rodrigues(AbstractCoordinates):
         return (self.centre.astype(g.dtype) @ turn).reshape(*g.shape[:-1], 9)
 
 
+@storable("manifolds.SideBySide")
 class SideBySide(AbstractCoordinates):
     """The coordinates of a product's factors, concatenated."""
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
 from .local import NARROW_ANGLE, Rodrigues, location_and_scale
@@ -20,6 +21,7 @@ from .stiefel import QR, Polar, Stiefel, orthonormality_complaint, orthonormalit
 Quaternion = Float[Array, " four"]
 
 
+@storable("manifolds.SpecialOrthogonal")
 class SpecialOrthogonal(AbstractManifold):
     """SO(n): n × n rotation matrices, row-major; measure: induced by the Frobenius norm.
 
@@ -95,6 +97,7 @@ def into_rotations(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return matrix.at[-1].multiply(jnp.sign(jnp.linalg.det(matrix)))
 
 
+@storable("manifolds.Fold")
 class Fold(AbstractDequantization):
     """SO(n) from a dequantization of O(n): two branches, O and RO, R = diag(1, …, 1, −1).
 
@@ -140,6 +143,7 @@ def orbit_preimages(
     return x.reshape(-1, base.ambient_dim), log_volume.reshape(-1)
 
 
+@storable("manifolds.Quaternions")
 class Quaternions(AbstractDequantization):
     """SO(3) by unit quaternions: R⁴ ∖ {0} = S³ × R₊; z = r; two branches ±r q; q = (w, x, y, z).
 
@@ -173,6 +177,7 @@ class Quaternions(AbstractDequantization):
         return jnp.stack([x, -x]), jnp.tile(log_volume, 2)
 
 
+@storable("manifolds.SignedQuaternions")
 class SignedQuaternions(AbstractDequantization):
     """O(3) = ±SO(3) by a quaternion and a sign: R⁵ ⊃ (R⁴ ∖ {0}) × (R ∖ {0}); two branches.
 
@@ -211,6 +216,7 @@ class SignedQuaternions(AbstractDequantization):
         return jnp.column_stack([x, height]), log_volume - math.log(4) - 0.75 * jnp.log(z[1])
 
 
+@storable("manifolds.ExponentialMap")
 class ExponentialMap(AbstractDequantization):
     """SO(3) by rotation vectors ω ∈ R³; no z; branches (θ + 2πk)·axis, k ∈ {−K..K} (K = `window`).
 

@@ -12,11 +12,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
 from .local import NARROW_ANGLE, Stereographic, location_and_scale, tangent_basis
 
 
+@storable("manifolds.Sphere")
 class Sphere(AbstractManifold):
     """Unit sphere S^d in R^{d+1}; y is a unit vector; measure: area."""
 
@@ -70,6 +72,7 @@ class Sphere(AbstractManifold):
         return eqx.tree_at(lambda c: c.scale, plain, scale)
 
 
+@storable("manifolds.Hyperspherical")
 class Hyperspherical(AbstractDequantization):
     """R^{d+1} ∖ {0} = S^d × R₊; z = r = ‖x‖; x = r y; log_volume = d log r.
 

@@ -13,11 +13,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 
 Matrix = Float[Array, "n p"]
 
 
+@storable("manifolds.Stiefel")
 class Stiefel(AbstractManifold):
     """St(n, p) = {M ∈ R^{n×p}: MᵀM = Id_p}; y row-major; measure: induced by the Frobenius norm.
 
@@ -76,6 +78,7 @@ def Orthogonal(n: int) -> Stiefel:
     return Stiefel(n, n)
 
 
+@storable("manifolds.Polar")
 class Polar(AbstractDequantization):
     """Full-rank R^{n×p} = St(n, p) × Tri₊(p); M = O·L·Lᵀ, the Cholesky–polar decomposition; z = L.
 
@@ -117,6 +120,7 @@ class Polar(AbstractDequantization):
         return x.reshape(1, -1), log_volume[None]
 
 
+@storable("manifolds.QR")
 class QR(AbstractDequantization):
     """Full-rank R^{n×p} = St(n, p) × Tri₊(p); M = Q·Lᵀ; z = L.
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import auxiliary
 from ..auxiliary import Auxiliary
+from ..registry import storable
 from .base import (
     AbstractDequantization,
     AbstractManifold,
@@ -34,6 +35,7 @@ def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
     return jnp.where(wrapped >= jnp.pi, -jnp.pi, wrapped)
 
 
+@storable("manifolds.Torus")
 class Torus(AbstractManifold):
     """T^d: d angles; y in radians, canonical in [−π, π); measure: radians, volume (2π)^d.
 
@@ -107,6 +109,7 @@ def Circle() -> Torus:
     return Torus(1)
 
 
+@storable("manifolds.ByRadii")
 class ByRadii(AbstractDequantization):
     """(R² ∖ {0})^d = T^d × R₊^d; z = radii; x = (r_i cos θ_i, r_i sin θ_i)_i.
 
@@ -136,6 +139,7 @@ class ByRadii(AbstractDequantization):
         return x[None], jnp.log(z).sum()[None]
 
 
+@storable("manifolds.Wrapping")
 class Wrapping(AbstractDequantization):
     """R^d -> T^d by x mod 2π; no z; branches y + 2πk, k ∈ {−K..K}^d (K = `window`); log_volume = 0.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from .. import store
 from ..density import DequantizedDensity
 from ..specs import Fitted
-from . import trial
+from . import results, trial
 from .recipes import OWN, Row
 
 TRIAL = 0
@@ -19,26 +19,26 @@ def keep(folder: Path, row: Row, number: int, fitted: Fitted) -> None:
     if number == TRIAL and row.method == OWN:
         path = path_of(folder, row)
         path.parent.mkdir(parents=True, exist_ok=True)
-        about = trial.settings(row, TRIAL)
+        about = results.settings(row, TRIAL)
         store.save(path, fitted.density, spec=row.spec, record=fitted.record, extra=about)
 
 
 def learned(folder: Path, row: Row) -> DequantizedDensity:
     """The density that a row's first trial trains: stored, or else trained now."""
-    if (found := _stored(path_of(folder, row), trial.settings(row, TRIAL))) is not None:
+    if (found := _stored(path_of(folder, row), row)) is not None:
         return found
     fitted, _ = trial.fit(row, TRIAL)
     keep(folder, row, TRIAL, fitted)
     return fitted.density
 
 
-def _stored(path: Path, about: dict) -> DequantizedDensity | None:
+def _stored(path: Path, row: Row) -> DequantizedDensity | None:
     """A model file's density, where it can be read and was trained in the same way."""
     try:
         saved = store.load(path)
     except (OSError, store.ModelFileError):
         return None
-    same = saved.extra == about
+    same = results.has_settings(saved.extra, row, TRIAL)
     return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
 
 

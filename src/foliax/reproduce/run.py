@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import jax
 
-from . import kept, trial
+from . import kept, results, trial
 from .recipes import Row, named
 
 # Each trial keeps to one core.
@@ -36,29 +36,41 @@ class Job(NamedTuple):
         return named(self.name, self.quick)
 
 
+Ended = queue.SimpleQueue[tuple[Job, dict | BaseException]]
+"""Trials of other processes, with what is to be stored or what went wrong."""
+
+
 def missing(folder: Path, names: Sequence[str], trials: int, quick: bool) -> list[Job]:
     """What is not stored yet: the first trial of every row, then the second of every row, …"""
     jobs = [Job(name, number, quick) for number in range(trials) for name in names]
-    return [job for job in jobs if trial.stored(folder, job.row, job.number) is None]
+    stored = results.Results(folder)
+    return [job for job in jobs if stored.find(job.row, job.number) is None]
 
 
 def run(
     folder: Path, jobs: Sequence[Job], processes: int, done: Callable[[Job, dict], None]
 ) -> dict[Job, Exception]:
-    """Run trials, each stored as it ends and then told to `done`; what failed, and why."""
+    """Run trials, each stored as it ends and then told to `done`; what failed, and why.
+
+    Only this process writes to the tables' files. After an interrupt it still stores what ended.
+    """
     before = {name: os.environ.get(name) for name in ONE_CORE}
     os.environ.update(ONE_CORE)
     lanes = concurrent.futures.ThreadPoolExecutor(processes)
-    ended: queue.SimpleQueue[tuple[Job, dict | BaseException]] = queue.SimpleQueue()
+    ended: Ended = queue.SimpleQueue()
     stop = threading.Event()
-    failed = {}
+    failed: dict[Job, Exception] = {}
+    unstored: list[tuple[Job, dict]] = []
     try:
         for several in together(jobs):
             lanes.submit(_apart, folder, several, ended, stop)
         for _ in jobs:
             match ended.get():
                 case job, dict(found):
-                    done(job, found)
+                    unstored.append((job, found))
+                    _store(folder, unstored, failed)
+                    if job not in failed:
+                        done(job, found)
                 case job, Exception() as error:
                     failed[job] = error
                 case _, BaseException() as error:
@@ -66,9 +78,31 @@ def run(
         return failed
     finally:
         stop.set()
+        # Before the wait for the lanes, which another interrupt may end, and after it.
+        _store(folder, unstored + _waiting(ended), failed)
         lanes.shutdown(cancel_futures=True)
+        _store(folder, _waiting(ended), failed)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _waiting(ended: Ended) -> list[tuple[Job, dict]]:
+    """Trials that have ended well and that `run` has not seen."""
+    found = []
+    while not ended.empty():
+        found.append(ended.get())
+    return [(job, result) for job, result in found if isinstance(result, dict)]
+
+
+def _store(folder: Path, unstored: list[tuple[Job, dict]], failed: dict[Job, Exception]) -> None:
+    """Store trials and take them from the list; an interrupt leaves the rest in it."""
+    while unstored:
+        job, found = unstored[0]
+        try:
+            results.save(folder, job.row, job.number, found)
+        except Exception as error:  # such as a full disk, or a number that is not finite
+            failed[job] = error
+        unstored.pop(0)
 
 
 def together(jobs: Sequence[Job]) -> list[list[Job]]:
@@ -88,7 +122,7 @@ def together(jobs: Sequence[Job]) -> list[list[Job]]:
 def _apart(
     folder: Path,
     jobs: Sequence[Job],
-    ended: queue.SimpleQueue[tuple[Job, dict | BaseException]],
+    ended: Ended,
     stop: threading.Event,
 ) -> None:
     """The trials in a process of their own, since compiled programs keep their memory.
@@ -120,6 +154,4 @@ def _one(folder: Path, job: Job) -> dict:
     row, number = job.row, job.number
     fitted, draws = trial.fit(row, number)
     kept.keep(folder / FIGURES, row, number, fitted)
-    found = trial.measure(row, number, fitted, draws)
-    trial.store(folder, row, number, found)
-    return found
+    return trial.measure(row, number, fitted, draws)

@@ -12,6 +12,7 @@ from ..metrics import Estimate, estimate
 from . import trial
 from .published import PAPER, Published
 from .recipes import OWN, Row, solved
+from .results import Results
 
 TITLES = {
     "table1": "Table 1: four modes on S²",
@@ -126,12 +127,13 @@ def beside(ours: Estimate, paper: Estimate | None, digits: int = 4, printed: int
 
 def lines(folder: Path, rows: Sequence[Row], trials: int) -> list[Line]:
     """The rows with a stored trial."""
-    found = [Line(row, _trials(folder, row, trials)) for row in rows]
+    stored = Results(folder)
+    found = [Line(row, _trials(stored, row, trials)) for row in rows]
     return [line for line in found if line.trials]
 
 
-def _trials(folder: Path, row: Row, trials: int) -> list[dict[str, Any]]:
-    each = (trial.stored(folder, row, number) for number in range(trials))
+def _trials(stored: Results, row: Row, trials: int) -> list[dict[str, Any]]:
+    each = (stored.find(row, number) for number in range(trials))
     return [found for found in each if found is not None]
 
 

@@ -1,13 +1,11 @@
-"""One trial of one row: training, evaluation, and what is kept of it."""
+"""One trial of one row: training and evaluation."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import math
 import time
 import zlib
-from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from .. import files, metrics
+from .. import metrics
 from ..density import DequantizedDensity, coarse
 from ..fit import FIRST, settled
 from ..record import INTERRUPTED
@@ -25,6 +23,7 @@ from ..rivals.mobius import MobiusFlow
 from ..specs import Fitted
 from ..targets import AbstractTarget
 from .recipes import Row
+from .results import settings
 
 SAMPLES, EXACT = 20_000, 100_000
 """Samples of q and of p for their moments: p's are cheap."""
@@ -33,7 +32,7 @@ VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
 def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
-    """What goes into the file of trial `number` of a row, by what `fit` gave."""
+    """What is stored of trial `number` of a row, by what `fit` gave."""
     target = row.target(number)
     compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
     settle_key = jax.random.fold_in(compare_key, 0)
@@ -105,43 +104,3 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
 def sampler(target: AbstractTarget):
     """Fresh draws for the trainer."""
     return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))
-
-
-def settings(row: Row, number: int) -> dict[str, Any]:
-    """What a trial depends on: a stored one counts only if it agrees."""
-    return {
-        "table": row.table,
-        "density": row.density,
-        "method": row.method,
-        "trial": number,
-        "spec": repr(row.spec),
-        "dequantization": repr(row.where),
-        "target": repr(row.target(number)),
-        "steps": row.spec.training.steps,
-        "rows": row.rows,
-        "points": row.points,
-    }
-
-
-def stored(folder: Path, row: Row, number: int) -> dict[str, Any] | None:
-    """The trial's file, where there is one of the same settings."""
-    path = path_of(folder, row, number)
-    if not path.exists():
-        return None
-    found = json.loads(path.read_text())
-    wanted = settings(row, number)
-    return found if {name: found.get(name) for name in wanted} == wanted else None
-
-
-def store(folder: Path, row: Row, number: int, found: dict[str, Any]) -> None:
-    """Write the trial's file, whole or not at all."""
-    path = path_of(folder, row, number)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    with files.replacing(path) as file:
-        file.write(text.encode())
-
-
-def path_of(folder: Path, row: Row, number: int) -> Path:
-    """Where a trial is kept."""
-    return folder / row.table / row.name / f"{number}.json"

@@ -8,6 +8,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..registry import storable
+
 Point = Float[Array, " size"]
 Scalar = Float[Array, ""]
 
@@ -28,6 +30,7 @@ class AbstractBijection(eqx.Module):
         """The same map as it is used after training; itself where training needs no short cut."""
 
 
+@storable("rivals.Chain")
 class Chain(AbstractBijection):
     """One bijection after the other."""
 
@@ -51,6 +54,7 @@ class Chain(AbstractBijection):
         return Chain(tuple(layer.accurate() for layer in self.layers))
 
 
+@storable("rivals.Constant")
 class Constant(eqx.Module):
     """A free vector, where there is nothing to condition on."""
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds.torus import wrap
+from ..registry import storable
 from .bijections import AbstractBijection, Conditioner, Point, Scalar, conditioner
 
 Raw = Float[Array, " p"]
@@ -41,6 +42,7 @@ def circular(angles: Float[Array, " d"]) -> Float[Array, " f"]:
     return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)])
 
 
+@storable("rivals.Autoregressive")
 class Autoregressive(AbstractBijection):
     """T^d: y_i = map(x_i; y_1, …, y_{i−1}), a network for each i; log stretch: the slopes' sum."""
 
@@ -72,6 +74,7 @@ class Autoregressive(AbstractBijection):
         return self
 
 
+@storable("rivals.Coupling")
 class Coupling(AbstractBijection):
     """T^d: the first `split` angles choose the maps of the others; then all are rolled by split."""
 

@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..manifolds import AbstractManifold, Torus
 from ..manifolds.torus import wrap
+from ..registry import storable
 from ..specs import unsupported
 from ..training import Training
 from .bijections import AbstractBijection, Chain, Scalar
@@ -20,6 +21,7 @@ from .flow import AbstractFlowSpec, PushForward
 from .spline import Ends, Spline, check_bins, shares, slopes
 
 
+@storable("rivals.CircularSpline")
 class CircularSpline(AbstractCircleMap):
     """A spline of [−π, π] with the same slope at both ends, then a turn by a phase.
 
@@ -57,6 +59,7 @@ def _angle(ends: Ends) -> Scalar:
     return jnp.pi * (ends.low - ends.high)
 
 
+@storable("rivals.CircularSplineFlow")
 @dataclasses.dataclass(frozen=True)
 class CircularSplineFlow(AbstractFlowSpec):
     """Circular splines of `bins` on T^d, in `layers` of networks with `depth` layers of `width`.

@@ -19,11 +19,13 @@ from ..checkpoint import Checkpoint
 from ..density import DequantizedDensity
 from ..manifolds import AbstractManifold, ExponentialMap, SpecialOrthogonal
 from ..record import Block
+from ..registry import storable
 from ..specs import AbstractSpec, Fitted, unsupported
 from ..training import Training
 from .flow import fit_rows
 
 
+@storable("rivals.InBall")
 class InBall(AbstractAmbient):
     """x = v/√(1 + ‖v‖²/R²): a density of v on R^m, squeezed into the open ball of radius R.
 
@@ -50,6 +52,7 @@ class InBall(AbstractAmbient):
         return v / jnp.sqrt(1 + jnp.sum((v / self.radius) ** 2))
 
 
+@storable("rivals.ExponentialFlow")
 @dataclasses.dataclass(frozen=True)
 class ExponentialFlow(AbstractSpec):
     """SO(3) by a flow on rotation vectors in the ball of `radius`, the branches summed exactly.

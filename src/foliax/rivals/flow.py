@@ -17,6 +17,7 @@ from ..manifolds.base import as_points
 from ..marginal import LogProb
 from ..objectives import Likelihood, ReverseKL
 from ..record import Block
+from ..registry import storable
 from ..specs import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
 from ..training import Training, train
 from .bijections import AbstractBijection, Point, Scalar
@@ -24,6 +25,7 @@ from .bijections import AbstractBijection, Point, Scalar
 D = TypeVar("D", bound=AbstractDensity)
 
 
+@storable("rivals.PushForward")
 class PushForward(AbstractDensity):
     """y = f(x), x uniform on a manifold of finite volume V: log q(y) = log |dx/dy| − log V."""
 

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds.base import safe_norm
+from ..registry import storable
 from .bijections import AbstractBijection, Conditioner, Point, Scalar, conditioner
 from .circle import AbstractCircleMap
 from .spline import Ends, Move, Spline, shares, slopes
 
 
+@storable("rivals.Recursive")
 class Recursive(AbstractBijection):
     """S^d: y = (√(1 − h²) s, h) with s ∈ S^{d−1}; a spline for every height, then a circle map.
 

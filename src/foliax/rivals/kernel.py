@@ -18,6 +18,7 @@ from scipy.spatial import KDTree
 from ..manifolds import AbstractManifold
 from ..manifolds.base import as_points
 from ..record import Record
+from ..registry import storable
 from ..specs import AbstractSpec, Fitted
 from .kernel_density import KernelDensity
 from .kernels import AbstractKernels, Background, ScaleKernels, Space
@@ -44,6 +45,7 @@ DEPTH = 20.0
 """Nats below its peak from which a kernel hardly counts."""
 
 
+@storable("rivals.ScaleMixtureKernel")
 @dataclasses.dataclass(frozen=True)
 class ScaleMixtureKernel(AbstractSpec):
     """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), κ_k from `smallest` to `largest`.

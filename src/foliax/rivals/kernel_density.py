@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from ..density import AbstractDensity, drawn_by, picked
 from ..manifolds import AbstractManifold
 from ..marginal import LogProb
+from ..registry import storable
 from .kernels import AbstractKernels, Space
 from .near import LARGE, components_near
 
@@ -25,6 +26,7 @@ PILOT, FEWEST = 256, 16
 """Rows that tell how low the density is where most of them are, and the fewest that do."""
 
 
+@storable("rivals.KernelDensity")
 class KernelDensity(AbstractDensity):
     """A mixture of the components of several lists of kernels; exact."""
 

@@ -15,12 +15,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from ..density import padded
 from ..manifolds import AbstractManifold
 from ..manifolds.combine import pieces
+from ..registry import storable
 from .leaves import AbstractLeaf, canonical, copies, factors_of, leaf_of
 
 Point = Float[Array, " size"]
 Scalar = Float[Array, ""]
 
 
+@storable("rivals.Space")
 class Space(eqx.Module):
     """A manifold as kernels see it: leaves side by side, embedded coordinates concatenated."""
 
@@ -153,6 +155,7 @@ class AbstractKernels(eqx.Module):
         """Some of the rows' terms of every component; those that are not valid are nought."""
 
 
+@storable("rivals.ScaleKernels")
 class ScaleKernels(AbstractKernels):
     """f_k(y) = Σ_i w_i K(y | y_i, κ_k), K = exp(−½κ_k Σ_s a_s² ‖e_s(y) − e_s(y_i)‖²)/C.
 
@@ -336,6 +339,7 @@ def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:
     return jnp.where(narrow, by_middle + jnp.log1p(jnp.maximum(correction, -0.5)), by_tails)
 
 
+@storable("rivals.Background")
 class Background(AbstractKernels):
     """The uniform density, for manifolds of finite volume."""
 

@@ -35,6 +35,7 @@ from ..manifolds import (
     Sphere,
     Torus,
 )
+from ..registry import storable
 from ..specs import UnsupportedManifoldError
 
 Point = Float[Array, " size"]
@@ -71,6 +72,7 @@ class AbstractLeaf(eqx.Module):
         """One draw of the kernel around y."""
 
 
+@storable("rivals.SphereLeaf")
 class SphereLeaf(AbstractLeaf):
     """von Mises–Fisher: ½κ‖y − μ‖² = κ(1 − yᵀμ)."""
 
@@ -90,6 +92,7 @@ class SphereLeaf(AbstractLeaf):
         return sample_von_mises_fisher(y, kappa[0], key=key)
 
 
+@storable("rivals.TorusLeaf")
 class TorusLeaf(AbstractLeaf):
     """Products of von Mises, each angle with its own bandwidth."""
 
@@ -112,6 +115,7 @@ class TorusLeaf(AbstractLeaf):
         return self.manifold.project(y + turns)
 
 
+@storable("rivals.RotationLeaf")
 class RotationLeaf(AbstractLeaf):
     """Matrix Fisher of one concentration: ½κ‖R − M‖² = κ(n − tr RᵀM)."""
 
@@ -133,6 +137,7 @@ class RotationLeaf(AbstractLeaf):
         return (y.reshape(n, n) @ sample_rotation(kappa[0], n, key=key)).reshape(-1)
 
 
+@storable("rivals.FlatLeaf")
 class FlatLeaf(AbstractLeaf):
     """Normal in the chart of a dequantization without z, each coordinate with its own bandwidth."""
 
@@ -155,6 +160,7 @@ class FlatLeaf(AbstractLeaf):
         return chart_draw(self, self.dequantization, y, kappa, key)
 
 
+@storable("rivals.CellLeaf")
 class CellLeaf(AbstractLeaf):
     """Normal in the chart of a dequantization by cells, integrated over the cell of each value."""
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
 from ..manifolds import AbstractManifold
+from ..registry import storable
 from ..specs import AbstractSpec, Fitted
 from .kernel import Data, ScaleMixtureKernel, find_relative, fitted, mixed
 from .kernel_density import KernelDensity
@@ -25,6 +26,7 @@ LEAST = 300
 """Rows of a crowd, at the least."""
 
 
+@storable("rivals.LocalKernel")
 @dataclasses.dataclass(frozen=True)
 class LocalKernel(AbstractSpec):
     """The scale-mixture kernel and kernels shaped by each row's nearest rows, in one mixture.

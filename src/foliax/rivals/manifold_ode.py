@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..ambient.field import TanhField
 from ..manifolds import AbstractManifold, Sphere
 from ..manifolds.base import safe_norm
+from ..registry import storable
 from ..specs import unsupported
 from ..training import Training
 from .bijections import AbstractBijection, Point, Scalar
@@ -39,6 +40,7 @@ def tangent_basis(x: Point) -> Float[Array, "d size"]:
     return reflection[:-1]
 
 
+@storable("rivals.TangentFlow")
 class TangentFlow(AbstractBijection):
     """S^d: x at t = 0 to y at t = 1 along dx/dt = u − (xᵀu) x, u = u(t, x) a network on R^{d+1}.
 
@@ -88,6 +90,7 @@ class TangentFlow(AbstractBijection):
         return end / safe_norm(end), log_stretch
 
 
+@storable("rivals.GridFlow")
 class GridFlow(AbstractBijection):
     """A `TangentFlow` by Runge and Kutta's fourth-order steps: for training, where it is fast.
 
@@ -133,6 +136,7 @@ class GridFlow(AbstractBijection):
         return jax.lax.scan(step, state, (times[:-1], times[1:]))[0]
 
 
+@storable("rivals.ManifoldODE")
 @dataclasses.dataclass(frozen=True)
 class ManifoldODE(AbstractFlowSpec):
     """Neural ODE on a sphere: a tanh network of (x, t) with `depth` hidden layers of `width`.

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds import AbstractManifold, Sphere, Torus
+from ..registry import storable
 from ..specs import unsupported
 from ..training import Training
 from .bijections import AbstractBijection, Scalar
@@ -23,6 +24,7 @@ LARGEST = 0.99
 """Bound of |w|: slopes stay between (1 − |w|)/(1 + |w|) and its inverse, 199."""
 
 
+@storable("rivals.Mobius")
 class Mobius(AbstractCircleMap):
     """The mean of n Möbius maps that keep the angle 0, in terms of angles.
 
@@ -92,6 +94,7 @@ def _solve(w: Float[Array, "n 2"], image: Scalar) -> tuple[Scalar, Scalar]:
     return jax.lax.fori_loop(0, 4, improve, ((low + high) / 2, jnp.ones_like(image)))
 
 
+@storable("rivals.MobiusFlow")
 @dataclasses.dataclass(frozen=True)
 class MobiusFlow(AbstractFlowSpec):
     """Möbius flow: angles by the mean of `centres` Möbius maps, heights by splines of `bins`.

@@ -13,6 +13,7 @@ from scipy.spatial import KDTree
 
 from ..density import padded
 from ..manifolds.combine import pieces
+from ..registry import storable
 from .kernel import Data
 from .kernels import AbstractKernels, Space, drawn_row, levels_in, log_cell, log_sum, of_levels
 from .leaves import canonical, copies, factors_of
@@ -23,6 +24,7 @@ FLOOR = 1e-4
 """Least deviation of a shape, in units of a bandwidth."""
 
 
+@storable("rivals.Tangents")
 class Tangents(eqx.Module):
     """Tangent coordinates of a space: those of its leaves, concatenated; cells have none."""
 
@@ -62,6 +64,7 @@ class Tangents(eqx.Module):
         return list(zip(self.parts, self.space.parts_of(y), strict=True))
 
 
+@storable("rivals.LocalKernels")
 class LocalKernels(AbstractKernels):
     """f_h(y) = Σ_i w_i N(W_i a∘v_i(y); 0, h²)·det(W_i a)/volume: one component for each h.
 

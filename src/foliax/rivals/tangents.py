@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from ..manifolds.rotations import quaternion_of_rotation, rotation_of_quaternion
 from ..manifolds.torus import wrap
+from ..registry import storable
 from ..specs import UnsupportedManifoldError
 from .leaves import AbstractLeaf, CellLeaf, FlatLeaf, RotationLeaf, SphereLeaf, TorusLeaf
 
@@ -52,6 +53,7 @@ class AbstractTangent(eqx.Module):
         """The point of coordinates v."""
 
 
+@storable("rivals.SphereTangent")
 class SphereTangent(AbstractTangent):
     """v = θ times the direction at μ; dy = (sin θ/θ)^{d−1} dv."""
 
@@ -97,6 +99,7 @@ def basis(y: Point) -> Float[Array, "size d"]:
     return reflection[:, :-1]
 
 
+@storable("rivals.TorusTangent")
 class TorusTangent(AbstractTangent):
     """v = y − μ, wrapped; dy = dv."""
 
@@ -119,6 +122,7 @@ class TorusTangent(AbstractTangent):
         return wrap(frame + v)
 
 
+@storable("rivals.RotationTangent")
 class RotationTangent(AbstractTangent):
     """v = the rotation vector of MᵀR, of angle ω; dy = 2^{3/2} (sin(ω/2)/(ω/2))² dv."""
 
@@ -148,6 +152,7 @@ class RotationTangent(AbstractTangent):
         return (rotation_of_quaternion(frame) @ rotation_of_quaternion(turn)).reshape(-1)
 
 
+@storable("rivals.FlatTangent")
 class FlatTangent(AbstractTangent):
     """v = the difference in the chart; the chart's own volume is the leaf's `log_jacobian`."""
 

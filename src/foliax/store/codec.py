@@ -2,8 +2,8 @@
 
 None, bool, int, str and finite floats are themselves, tuples are lists; all else has a tag:
 {"float": "nan"}, {"list": […]}, {"dict": {…}}, {"array": name}, {"numpy": name}, {"function": name}
-and {"class": name, "fields": {…}} of the registry, and {"own": …} for a manifold or dequantization
-of the user's own, of which only a description is kept.
+and {"class": identifier, "fields": {…}} of `foliax.registry`, and {"own": …} for a manifold or
+dequantization of the user's own, of which only a description is kept.
 """
 
 from __future__ import annotations
@@ -22,15 +22,38 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..manifolds import AbstractDequantization, AbstractManifold
+from ..registry import entry_of, field_names, find, find_function, function_identifier
 from .annotations import check_field
+from .classes import import_storable_modules
 from .container import ModelFileError, Tensors
-from .registry import CLASS_NAMES, CLASSES, FUNCTIONS, function_name
 from .transformers import recognised
 
 Json = Any
 Own = AbstractManifold | AbstractDequantization
 STORED = "biuf"
 """Kinds of numbers that are stored: booleans, whole numbers, floats."""
+
+
+def to_json(value: Any) -> Json:
+    """A value without arrays, such as a spec, as JSON that `from_json` reads.
+
+    Raises:
+        ModelFileError: It holds an array, or what a model file cannot hold.
+    """
+    encoder = Encoder()
+    node = encoder.encode(value, type(value).__name__)
+    if encoder.tensors:
+        raise ModelFileError(f"{_plain(value)} holds arrays, which JSON does not.")
+    return node
+
+
+def from_json(node: Json) -> Any:
+    """The value that `to_json` was given.
+
+    Raises:
+        ValueError: Its classes or fields are not those of this foliax.
+    """
+    return Decoder({}, None).decode(node)
 
 
 class Encoder:
@@ -57,9 +80,10 @@ class Encoder:
             return {"list": self._items(value, where)}
         if type(value) is dict:
             return {"dict": {k: self.encode(v, f"{where}.{k}") for k, v in value.items()}}
-        if type(value) in CLASS_NAMES:
-            fields = {k: self.encode(getattr(value, k), f"{where}.{k}") for k in names_of(value)}
-            return {"class": CLASS_NAMES[type(value)], "fields": fields}
+        if (entry := entry_of(type(value))) is not None:
+            names = field_names(entry.cls)
+            fields = {k: self.encode(getattr(value, k), f"{where}.{k}") for k in names}
+            return {"class": entry.identifier, "fields": fields}
         if isinstance(value, Own):
             return {"own": identity(value)}
         return self._function(value, where)
@@ -68,7 +92,7 @@ class Encoder:
         return [self.encode(v, f"{where}[{i}]") for i, v in enumerate(values)]
 
     def _function(self, value: Any, where: str) -> Json:
-        name = function_name(value)
+        name = function_identifier(value)
         if name is not None:
             return {"function": name}
         stand_in = recognised(value)
@@ -94,6 +118,7 @@ class Decoder:
     """JSON to objects; `given` is the user's own manifold or dequantization, where there is one."""
 
     def __init__(self, tensors: Tensors, given: Own | None):
+        import_storable_modules()
         self.tensors = tensors
         self.given = given
 
@@ -114,8 +139,8 @@ class Decoder:
                 return self._array(name)
             case {"numpy": str(name)} if len(node) == 1:
                 return self._tensor(name)
-            case {"function": str(name)} if len(node) == 1 and name in FUNCTIONS:
-                return FUNCTIONS[name]
+            case {"function": str(name)} if len(node) == 1 and (found := find_function(name)):
+                return found
             case {"class": str(name), "fields": dict(fields)} if len(node) == 2:
                 return self._object(name, fields)
             case {"own": dict(described)} if len(node) == 1:
@@ -138,12 +163,16 @@ class Decoder:
         return jax.device_put(tensor)
 
     def _object(self, name: str, fields: dict[str, Json]) -> Any:
-        cls = CLASSES.get(name)
-        if cls is None:
+        entry = find(name)
+        if entry is None:
             raise ModelFileError(f"it holds a {_plain(name)}, which this foliax does not know.")
-        values = {key: self.decode(node) for key, node in fields.items()}
-        for key, value in values.items():
-            check_field(cls, key, value)
+        cls, values = entry.cls, {}
+        for stored_as, node in fields.items():
+            key = entry.renamed_fields.get(stored_as, stored_as)
+            if key in values:
+                raise ModelFileError(f"it holds the field {key!r} of a {cls.__name__} twice.")
+            values[key] = self.decode(node)
+            check_field(cls, key, values[key])
         return made(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
 
     def _own(self, described: dict[str, Json]) -> Own:
@@ -159,13 +188,6 @@ class Decoder:
             f"the model is on {described.get('text')}, which is no part of {self.given}, the "
             "manifold that was passed."
         )
-
-
-def names_of(value: Any) -> tuple[str, ...]:
-    """The fields of a dataclass or a NamedTuple."""
-    if isinstance(value, tuple):
-        return type(value)._fields  # pyright: ignore[reportAttributeAccessIssue]
-    return tuple(field.name for field in dataclasses.fields(value))
 
 
 def made(cls: type[eqx.Module], values: dict[str, Any]) -> eqx.Module:
@@ -214,7 +236,7 @@ def _inside(value: Any) -> Iterator[Own]:
         for item in value:
             yield from _inside(item)
     elif isinstance(value, eqx.Module):
-        for name in names_of(value):
+        for name in field_names(type(value)):
             yield from _inside(getattr(value, name))
 
 

@@ -18,12 +18,14 @@ from flowjax.bijections import AbstractBijection, Affine, RationalQuadraticSplin
 from jaxtyping import Array, Float
 
 from ..ambient.coupling import softplus_affine
+from ..registry import storable
 
 RAVELLED = "get_ravelled_pytree_constructor.<locals>.constructor"
 SOFTPLUS = "softplus_affine.<locals>.<lambda>"
 DERIVATIVES = "RationalQuadraticSpline.__init__.<locals>.<lambda>"
 
 
+@storable("ambient.SplineTransformer")
 class SplineTransformer(eqx.Module):
     """params ↦ the rational-quadratic spline of unconstrained parameters start + params."""
 
@@ -48,6 +50,7 @@ class SplineTransformer(eqx.Module):
         return filled(blank, params + np.array(self.start, self.dtype))
 
 
+@storable("ambient.AffineTransformer")
 class AffineTransformer(eqx.Module):
     """params ↦ s ↦ scale · s + shift of unconstrained parameters start + params."""
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from ...density import AbstractDensity
 from ...manifolds import AbstractManifold
 from ...marginal import LogProb
+from ...registry import storable
 
 Point = Float[Array, " size"]
 Rows = Float[np.ndarray, "n f"]
@@ -80,6 +81,7 @@ class AbstractFamily(abc.ABC):
         """The densities."""
 
 
+@storable("rivals.MixtureDensity")
 class MixtureDensity(AbstractDensity):
     """p(y) = Σ_i w_i f_i(y) + w_0/vol(Y): k components and, last in `log_weights`, the uniform."""
 

@@ -13,9 +13,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from ...directional import bingham, bingham_rates, envelopes, sample_bingham
 from ...manifolds import SpecialOrthogonal
 from ...manifolds.rotations import quaternion_of_rotation, rotation_of_quaternion
+from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 
 
+@storable("rivals.MatrixFisherComponents")
 class MatrixFisherComponents(AbstractComponents):
     """f(R) ∝ exp(tr FᵀR) on SO(3) = exp(−Σ_j λ_j (b_jᵀq)² − c), q the quaternion of R.
 

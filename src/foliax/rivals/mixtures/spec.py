@@ -15,6 +15,7 @@ from jaxtyping import PRNGKeyArray
 from ...manifolds import AbstractManifold, SpecialOrthogonal, Sphere, Torus
 from ...manifolds.base import as_points
 from ...record import Block, Record
+from ...registry import storable
 from ...specs import AbstractSpec, Fitted, hold_out, unsupported
 from .base import AbstractFamily, MixtureDensity
 from .em import EM, Climb, Data, Mixture
@@ -23,6 +24,7 @@ from .sphere import VonMisesFisherFamily
 from .torus import WrappedNormalFamily
 
 
+@storable("rivals.DirectionalMixture")
 @dataclasses.dataclass(frozen=True)
 class DirectionalMixture(AbstractSpec):
     """A mixture by EM: von Mises–Fisher on S^d, wrapped normal on T^d, matrix Fisher on SO(3).

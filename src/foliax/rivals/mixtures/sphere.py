@@ -11,10 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...directional import rejection
+from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 from .normalisers import concentration, log_vmf_constant
 
 
+@storable("rivals.VonMisesFisherComponents")
 class VonMisesFisherComponents(AbstractComponents):
     """f(y) = exp(−½κ‖y − μ‖² − c) on S^d, c = log ∫ exp(κ(yᵀμ − 1)) dA; measure: area.
 

@@ -13,12 +13,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.special import ndtri
 
 from ...manifolds.torus import wrap
+from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
 
 LOST = 1e-6
 """The most mass of one component that its window of images may lose."""
 
 
+@storable("rivals.WrappedNormalComponents")
 class WrappedNormalComponents(AbstractComponents):
     """f(θ) = Σ_k N(wrap(θ − μ) + 2πk; 0, Σ) on T^d, over a window of k ∈ Z^d; measure: radians.
 
