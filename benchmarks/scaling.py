@@ -41,7 +41,7 @@ from scipy.special import gammaln
 from docs.build import DOCS, picture
 from foliax import DensityEstimator, metrics
 from foliax.auto import FAILURES, Auto, spec_of
-from foliax.directional import log_vmf_mass
+from foliax.directional import log_vmf_normaliser
 from foliax.manifolds import (
     AbstractManifold,
     Circle,
@@ -128,7 +128,7 @@ class Cluster:
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         squared = ((rows - self._frame()[0]) ** 2).sum(1)
-        return self.kappa * (1 - squared / 2) - log_vmf_mass(self.kappa, 2)
+        return -self.kappa * squared / 2 - log_vmf_normaliser(self.kappa, 2)
 
     def _frame(self) -> np.ndarray:
         """The mean, and two vectors across it."""
@@ -259,7 +259,7 @@ class Events:
 
 def log_turn(angle: np.ndarray, kappa: np.ndarray | float) -> np.ndarray:
     """von Mises's log density of an angle from its mean."""
-    return kappa * np.cos(angle) - log_vmf_mass(kappa, 1)
+    return -2 * kappa * np.sin(angle / 2) ** 2 - log_vmf_normaliser(kappa, 1)
 
 
 def log_normal(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray | float) -> np.ndarray:

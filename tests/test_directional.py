@@ -7,13 +7,13 @@ from scipy.special import ive
 
 from foliax.directional import (
     log_rotation_mass,
-    log_vmf_mass,
+    log_vmf_normaliser,
     sample_drop,
     sample_rotation,
     sample_turn,
     sample_von_mises_fisher,
 )
-from foliax.directional.fisher import wood_drop
+from foliax.directional.von_mises_fisher import wood_drop
 
 KEY = jax.random.key(0)
 
@@ -73,15 +73,14 @@ def test_turn_is_scipys():
 def test_mass_of_sharp_kernels(d):
     """exp(κ(yᵀμ − 1)) is a Gaussian of the tangent space: relative error of order 1/κ."""
     for kappa in (0.999e6, 1.001e6, 1e9, 1e12):
-        found = float(log_vmf_mass(kappa, d)) - kappa
         gaussian = d / 2 * np.log(2 * np.pi / kappa)
-        assert found == pytest.approx(gaussian, abs=1e-5 + kappa * 1e-15)
+        assert float(log_vmf_normaliser(kappa, d)) == pytest.approx(gaussian, abs=5 / kappa + 1e-12)
 
 
 def test_mass_is_scipys():
     mean = np.array([0.0, 0.0, 1.0])
     expected = stats.vonmises_fisher(mean, 7.0).logpdf(mean[None])[0]
-    assert 7.0 - log_vmf_mass(7.0, 2) == pytest.approx(expected, abs=1e-10)
+    assert -log_vmf_normaliser(7.0, 2) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 1.0, 30.0, 1e5])

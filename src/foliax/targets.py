@@ -15,7 +15,7 @@ from .density import AbstractDensity
 from .directional import (
     bingham,
     envelopes,
-    log_vmf_mass,
+    log_vmf_normaliser,
     sample_bingham,
     sample_rotation,
     sample_turn,
@@ -73,7 +73,8 @@ class SphereModes(AbstractTarget):
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
         modes = np.array(self.modes)
         norms = np.linalg.norm(modes, axis=1)
-        return modes, log_vmf_mass(self.kappa * norms, self.manifold.dim)
+        kappas = self.kappa * norms
+        return modes, log_vmf_normaliser(kappas, self.manifold.dim) + kappas
 
 
 @storable("targets.TorusModes")
@@ -116,7 +117,7 @@ class TorusCorrelated(AbstractTarget):
         return wrap(jnp.stack([first, total - first]))
 
 
-LOG_CIRCLE = float(log_vmf_mass(1.0, 1))
+LOG_CIRCLE = float(log_vmf_normaliser(1.0, 1)) + 1
 """log ∫ exp(cos θ) dθ = log 2π I₀(1)."""
 
 

@@ -1,13 +1,14 @@
 """Directional statistics: masses, moments and exact samplers of the classical families."""
 
 from .bingham import Bingham, bingham, bingham_rates, envelopes, sample_bingham
-from .fisher import (
-    log_rotation_mass,
-    log_vmf_mass,
-    rejection,
+from .matrix_fisher import log_rotation_mass, sample_rotation, sample_rotation_angle
+from .rejection import rejection
+from .von_mises_fisher import (
+    concentration,
+    log_vmf_normaliser,
+    mean_drop,
+    mean_resultant_length,
     sample_drop,
-    sample_rotation,
-    sample_rotation_angle,
     sample_turn,
     sample_von_mises_fisher,
 )
@@ -16,9 +17,12 @@ __all__ = [
     "Bingham",
     "bingham",
     "bingham_rates",
+    "concentration",
     "envelopes",
     "log_rotation_mass",
-    "log_vmf_mass",
+    "log_vmf_normaliser",
+    "mean_drop",
+    "mean_resultant_length",
     "rejection",
     "sample_bingham",
     "sample_drop",

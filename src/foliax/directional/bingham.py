@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import i0e, i1e
 
-from .fisher import rejection
+from .rejection import rejection
 
 Values = Float[np.ndarray, " k"]
 

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..directional import (
     log_rotation_mass,
-    log_vmf_mass,
+    log_vmf_normaliser,
     sample_rotation,
     sample_turn,
     sample_von_mises_fisher,
@@ -86,7 +86,7 @@ class SphereLeaf(AbstractLeaf):
         return y
 
     def log_mass(self, kappa: Float[np.ndarray, " s"]) -> float:
-        return float(log_vmf_mass(kappa[0], self.manifold.dim) - kappa[0])
+        return float(log_vmf_normaliser(kappa[0], self.manifold.dim))
 
     def draw(self, y: Point, kappa: Kappas, *, key: PRNGKeyArray) -> Point:
         return sample_von_mises_fisher(y, kappa[0], key=key)
@@ -106,7 +106,7 @@ class TorusLeaf(AbstractLeaf):
         return jnp.concatenate([jnp.cos(y), jnp.sin(y)])
 
     def log_mass(self, kappa: Float[np.ndarray, " s"]) -> float:
-        return float((log_vmf_mass(kappa, 1) - kappa).sum())
+        return float(log_vmf_normaliser(kappa, 1).sum())
 
     def draw(self, y: Point, kappa: Kappas, *, key: PRNGKeyArray) -> Point:
         turns = jax.vmap(lambda k, key: sample_turn(k, key=key))(

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ...directional import rejection
+from ...directional import concentration, log_vmf_normaliser, sample_von_mises_fisher
 from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
-from .normalisers import concentration, log_vmf_constant
 
 
 @storable("rivals.VonMisesFisherComponents")
@@ -32,35 +30,7 @@ class VonMisesFisherComponents(AbstractComponents):
         return -0.5 * self.kappa * squared - self.log_constant
 
     def sample(self, number: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
-        return sample_near(self.mean[number], self.kappa[number], key=key)
-
-
-def sample_near(mean: Point, kappa: Float[Array, ""], *, key: PRNGKeyArray) -> Point:
-    """One draw around a unit vector: its depth 1 − yᵀμ, and a uniform direction to the side."""
-    depth_key, side_key = jax.random.split(key)
-    depth = _depth(kappa, len(mean) - 1, depth_key)
-    side = jax.random.normal(side_key, mean.shape)
-    side = side - (side @ mean) * mean
-    side = side / jnp.linalg.norm(side)
-    y = (1 - depth) * mean + jnp.sqrt(depth * (2 - depth)) * side
-    return y / jnp.linalg.norm(y)
-
-
-def _depth(kappa: Float[Array, ""], d: int, key: PRNGKeyArray) -> Float[Array, ""]:
-    """1 − yᵀμ, of density ∝ exp(−κx)(x(2 − x))^{d/2−1}: Wood (1994), written for small depths."""
-    b = d / (2 * kappa + jnp.sqrt(4 * kappa**2 + d**2))
-    x0, middle = (1 - b) / (1 + b), 2 * b / (1 + b)
-
-    def propose(key):
-        k1, k2 = jax.random.split(key)
-        uniform = jax.random.normal(k1, (d + 1,))
-        beta = (1 + uniform[0] / jnp.linalg.norm(uniform)) / 2
-        depth = 2 * b * beta / (1 - (1 - b) * beta)
-        ratio = (middle + x0 * depth) / (middle * (1 + x0))
-        log_ratio = kappa * (middle - depth) + d * jnp.log(ratio)
-        return depth, log_ratio >= jnp.log(jax.random.uniform(k2))
-
-    return jnp.clip(rejection(propose, key), 0, 2)
+        return sample_von_mises_fisher(self.mean[number], self.kappa[number], key=key)
 
 
 class Parameters(NamedTuple):
@@ -94,7 +64,7 @@ class VonMisesFisherFamily(AbstractFamily):
     def log_densities(self, parameters: Parameters, rows: Rows) -> Shares:
         mean, kappa = parameters
         depth = 1 - rows @ mean.T
-        return -kappa * depth - log_vmf_constant(kappa, self.d)
+        return -kappa * depth - log_vmf_normaliser(kappa, self.d)
 
     def statistics(self, parameters: Parameters, rows: Rows, shares: Shares):
         return shares.sum(0), shares.T @ rows
@@ -113,5 +83,5 @@ class VonMisesFisherFamily(AbstractFamily):
 
     def build(self, parameters: Parameters) -> VonMisesFisherComponents:
         mean, kappa = parameters
-        constant = log_vmf_constant(kappa, self.d)
+        constant = log_vmf_normaliser(kappa, self.d)
         return VonMisesFisherComponents(jnp.array(mean), jnp.array(kappa), jnp.array(constant))

@@ -1,92 +1,18 @@
-"""Directional statistics: von Mises–Fisher and matrix Fisher, their masses and exact samplers.
-
-Heights are handled by t = 1 − yᵀμ, never by yᵀμ: at κ = 1e8 all of t is below float32's rounding
-of 1.
-"""
+"""Isotropic matrix Fisher densities on SO(n): their masses and exact samplers."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from scipy.special import ive
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds.rotations import rotation_of_quaternion
-
-Scalar = Float[Array, ""]
-Concentration = Float[Array, ""] | float
-
-
-def log_vmf_mass(
-    kappa: Float[np.ndarray, ...] | np.floating | float, d: int
-) -> Float[np.ndarray, ...]:
-    """log ∫ exp(κ yᵀμ) dA over S^d = log (2π)^{(d+1)/2} I_ν(κ)/κ^ν, ν = (d−1)/2."""
-    order = (d - 1) / 2
-    # SciPy's Bessel function gives up near 1e9; its expansion is exact there.
-    large = np.asarray(kappa, float) > 1e6
-    moderate = np.where(large, 1.0, kappa)
-    far = np.where(large, kappa, 1e6)
-    log_far = -0.5 * np.log(2 * math.pi * far) + np.log1p((1 - 4 * order**2) / (8 * far))
-    log_bessel = np.where(large, log_far, np.log(ive(order, moderate))) + kappa
-    return np.asarray((d + 1) / 2 * math.log(2 * math.pi) + log_bessel - order * np.log(kappa))
-
-
-def sample_von_mises_fisher(
-    mean: Float[Array, " size"], kappa: Concentration, *, key: PRNGKeyArray
-) -> Float[Array, " size"]:
-    """One draw on S^d around a unit vector: a drop, and a uniform direction to the side."""
-    drop_key, side_key = jax.random.split(key)
-    drop = sample_drop(kappa, len(mean) - 1, key=drop_key)
-    side = jax.random.normal(side_key, mean.shape, mean.dtype)
-    side = side - (side @ mean) * mean
-    side = side / jnp.linalg.norm(side)
-    y = mean - drop * mean + jnp.sqrt(drop * (2 - drop)) * side
-    return y / jnp.linalg.norm(y)
-
-
-def sample_turn(kappa: Concentration, *, key: PRNGKeyArray) -> Scalar:
-    """One angle in (−π, π] of density ∝ exp(κ cos θ)."""
-    drop_key, sign_key = jax.random.split(key)
-    angle = 2 * jnp.arcsin(jnp.sqrt(jnp.minimum(sample_drop(kappa, 1, key=drop_key) / 2, 1)))
-    return jnp.where(jax.random.bernoulli(sign_key), angle, -angle)
-
-
-def sample_drop(kappa: Concentration, d: int, *, key: PRNGKeyArray) -> Scalar:
-    """t = 1 − yᵀμ, density ∝ exp(−κt)(t(2 − t))^{d/2−1}: inverted for d = 2, else Wood (1994)."""
-    if d == 2:
-        u = jax.random.uniform(key, minval=jnp.finfo(jnp.float32).tiny)
-        return jnp.clip(-jnp.log(u + (1 - u) * jnp.exp(-2 * kappa)) / kappa, 0, 2)
-    b = d / (2 * kappa + jnp.sqrt(4 * kappa**2 + d**2))
-    # Wood's x₀ = (1 − b)/(1 + b), by its distance from 1.
-    rest = 2 * b / (1 + b)
-
-    def propose(key):
-        k1, k2 = jax.random.split(key)
-        drop = wood_drop(jax.random.normal(k1, (d + 1,)), b)
-        log_ratio = kappa * (rest - drop) + d * (
-            jnp.log(rest + (1 - rest) * drop) - jnp.log(rest * (2 - rest))
-        )
-        return drop, log_ratio >= jnp.log(jax.random.uniform(k2))
-
-    return rejection(propose, key)
-
-
-def wood_drop(normal: Float[Array, " size"], b: Concentration) -> Scalar:
-    """Wood's proposal t = 2bβ/(1 − (1 − b)β) by a normal vector g of R^{d+1}; it is within [0, 2].
-
-    β = (1 + g₀/‖g‖)/2 is Beta(d/2, d/2). The smaller of β and 1 − β is s²/(2‖g‖(‖g‖ + |g₀|)),
-    s² = g₁² + …: a sum with 1 has lost its digits near 0, and may be just below it.
-    """
-    norm, first = jnp.linalg.norm(normal), normal[0]
-    smaller = normal[1:] @ normal[1:] / (2 * norm * (norm + jnp.abs(first)))
-    beta = jnp.where(first < 0, smaller, 1 - smaller)
-    rest = jnp.where(first < 0, 1 - smaller, smaller)
-    return jnp.minimum(2 * b * beta / (rest + b * beta), 2)
+from .rejection import rejection
+from .von_mises_fisher import Concentration, Scalar, sample_turn
 
 
 def log_rotation_mass(kappa: float, n: int) -> float:
@@ -183,23 +109,3 @@ def sample_rotation_angle(rate: Concentration, *, key: PRNGKeyArray) -> Scalar:
         return angle, (log_ratio >= jnp.log(jax.random.uniform(k2))) & (angle <= math.pi)
 
     return rejection(propose, key)
-
-
-def rejection(
-    propose: Callable[[PRNGKeyArray], tuple[Array, Bool[Array, ""]]],
-    key: PRNGKeyArray,
-    *,
-    at_once: int = 4,
-) -> Array:
-    """The first accepted proposal of propose(key) -> (value, accepted), tried in small batches."""
-
-    def some(key):
-        values, accepted = jax.vmap(propose)(jax.random.split(key, at_once))
-        return values[jnp.argmax(accepted)], accepted.any()
-
-    def again(state):
-        key, use = jax.random.split(state[2])
-        return *some(use), key
-
-    key, use = jax.random.split(key)
-    return jax.lax.while_loop(lambda state: ~state[1], again, (*some(use), key))[0]
