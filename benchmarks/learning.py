@@ -16,13 +16,13 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from foliax import metrics, targets
-from foliax.ambient import DiscreteODE, RealNVP, SplineCoupling
 from foliax.dequantizers import Safe
-from foliax.fit import DequantizedFlow
+from foliax.estimators import DequantizedFlow
+from foliax.evaluation import metrics
+from foliax.flows import DiscreteODE, RealNVP, SplineCoupling
 from foliax.manifolds import QR, ExponentialMap, Fold, Polar, Quaternions, Stiefel
-from foliax.objectives import ImportanceWeighted
-from foliax.training import Training
+from foliax.paper import targets
+from foliax.training import ImportanceWeighted, Training
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 SO3_ROWS = 84_800

@@ -21,22 +21,22 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.speed import environment, in_turns, one_core, ratio, spread, store
-from foliax import metrics, targets
-from foliax.ambient import RealNVP
-from foliax.density import DequantizedDensity
-from foliax.dequantizers import Safe
-from foliax.fit import DequantizedFlow
-from foliax.marginal import (
+from foliax.density import (
     RQMC,
     AbstractIntegrator,
+    DequantizedDensity,
     LogProb,
     MonteCarlo,
     Quadrature,
-    middle,
-    rows_log_prob,
 )
-from foliax.objectives import ImportanceWeighted
-from foliax.training import Training
+from foliax.density.batches import rows_log_prob
+from foliax.density.integrate import middle
+from foliax.dequantizers import Safe
+from foliax.estimators import DequantizedFlow
+from foliax.evaluation import metrics
+from foliax.flows import RealNVP
+from foliax.paper import targets
+from foliax.training import ImportanceWeighted, Training
 
 RESULTS = Path(__file__).parent / "results" / "marginal.json"
 COMMAND = "python -m benchmarks.marginal"

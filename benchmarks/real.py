@@ -30,12 +30,11 @@ import numpy as np
 from benchmarks import own
 from benchmarks.real_results import PROTOCOLS, SPLITS, name_of, publish, show, store, stored
 from benchmarks.splits import Recorded, Split, divided
-from foliax import metrics
-from foliax.auto import FLOW, Auto
 from foliax.density import AbstractDensity
+from foliax.estimators import Auto, DirectionalMixture, LocalKernel, ScaleMixtureKernel, Stacking
+from foliax.estimators.auto.policy import FLOW
+from foliax.evaluation import metrics
 from foliax.manifolds import Sphere, Torus, conversions
-from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
-from foliax.stacking import Stacking
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

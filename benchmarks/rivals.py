@@ -22,15 +22,22 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.learning import SEED, SO3_ROWS, fresh, show, silu_spline
-from foliax import metrics, targets
-from foliax.rivals import DirectionalMixture, LocalKernel, ScaleMixtureKernel
-from foliax.rivals.circular_spline import CircularSplineFlow
-from foliax.rivals.exponential import ExponentialFlow
-from foliax.rivals.flow import AbstractFlowSpec, PushForward, uniform
-from foliax.rivals.manifold_ode import ManifoldODE
-from foliax.rivals.mobius import MobiusFlow
-from foliax.specs import Fitted
-from foliax.stacking import Stacking
+from foliax.density import PushForward
+from foliax.estimators import (
+    AbstractFlowSpec,
+    CircularSplineFlow,
+    DirectionalMixture,
+    ExponentialFlow,
+    Fitted,
+    LocalKernel,
+    ManifoldODE,
+    MobiusFlow,
+    ScaleMixtureKernel,
+    Stacking,
+)
+from foliax.estimators.manifold_flow.base import uniform
+from foliax.evaluation import metrics
+from foliax.paper import targets
 from foliax.training import Training
 
 RESULTS = Path(__file__).parent / "results" / "rivals.json"

@@ -39,9 +39,13 @@ from rich.table import Table
 from scipy.special import gammaln
 
 from docs.build import DOCS, picture
-from foliax import DensityEstimator, metrics
-from foliax.auto import FAILURES, Auto, spec_of
-from foliax.directional import log_vmf_normaliser
+from foliax import DensityEstimator
+from foliax.density import evaluate
+from foliax.distributions import log_vmf_normaliser
+from foliax.estimators import Auto
+from foliax.estimators.auto import spec_of
+from foliax.estimators.auto.selection import FAILURES
+from foliax.evaluation import metrics
 from foliax.manifolds import (
     AbstractManifold,
     Circle,
@@ -53,7 +57,6 @@ from foliax.manifolds import (
     Torus,
     conversions,
 )
-from foliax.marginal import evaluate
 from foliax.plots import save
 from foliax.plots.style import DATA_EDGE, MODEL, RULE, SMALL, legend, plain, tidy
 

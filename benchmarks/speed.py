@@ -28,14 +28,14 @@ import optax
 from rich.console import Console
 from rich.table import Table
 
-from foliax import metrics, targets
-from foliax.ambient import RealNVP
+from foliax.density.batches import rows_log_prob
 from foliax.dequantizers import Safe
-from foliax.fit import DequantizedFlow
+from foliax.estimators import DequantizedFlow
+from foliax.evaluation import metrics
+from foliax.flows import RealNVP
 from foliax.manifolds import AbstractManifold, Euclidean
-from foliax.marginal import rows_log_prob
-from foliax.objectives import ELBO, ImportanceWeighted
-from foliax.training import Training, count_parameters, partition, train
+from foliax.paper import targets
+from foliax.training import ELBO, ImportanceWeighted, Training, count_parameters, partition, train
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 COMMAND = "python -m benchmarks.speed"

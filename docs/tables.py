@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foliax.reproduce import tables
-from foliax.reproduce.figures import PICTURES
-from foliax.reproduce.published import PAPER
-from foliax.reproduce.recipes import OWN, rows
+from foliax.paper import tables
+from foliax.paper.figures import PICTURES
+from foliax.paper.published import PAPER
+from foliax.paper.recipes import OWN, rows
 
 from .build import DOCS, README, ROOT, fill, picture
 

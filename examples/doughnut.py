@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from foliax import auxiliary
-from foliax.manifolds import ByAutodiff, LevelSet
+from foliax.manifolds import ByAutodiff, LevelSet, auxiliary
 
 R, RHO = 2.0, 0.7  # of the core circle and of the tube; measure: area, ∝ R + ρ cos φ
 

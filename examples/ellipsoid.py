@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from foliax import auxiliary
-from foliax.manifolds import ByAutodiff, LevelSet
+from foliax.manifolds import ByAutodiff, LevelSet, auxiliary
 
 axes = jnp.array([1.0, 2.0, 3.0])
 

@@ -5,11 +5,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from foliax import DequantizedFlow, ImportanceWeighted, Safe, Training, evaluate, targets
-from foliax.ambient import SplineCoupling
+from foliax import DequantizedFlow, ImportanceWeighted, Safe, Training, evaluate
+from foliax.evaluation import compare, samples
+from foliax.flows import SplineCoupling
 from foliax.manifolds import conversions
-from foliax.metrics import compare, samples
-from foliax.progress import training_bar
+from foliax.paper import targets
+from foliax.training.progress import training_bar
 
 
 def main() -> None:

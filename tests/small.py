@@ -4,13 +4,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from foliax.ambient import RealNVP
 from foliax.dequantizers import Safe
-from foliax.fit import DequantizedFlow
+from foliax.estimators import DequantizedFlow
+from foliax.evaluation import samples
+from foliax.flows import RealNVP
 from foliax.manifolds import AbstractDequantization
-from foliax.metrics import samples
-from foliax.objectives import ImportanceWeighted
-from foliax.training import Training, partition
+from foliax.training import ImportanceWeighted, Training, partition
 
 SPEC = DequantizedFlow(
     RealNVP(2, 8),

@@ -6,11 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .auto import Auto
-    from .density import AbstractDensity, DequantizedDensity
+    from .density import AbstractDensity, DequantizedDensity, evaluate
     from .dequantizers import Safe
-    from .estimator import DensityEstimator
-    from .fit import DequantizedFlow, settled
+    from .estimators import Auto, DequantizedFlow, Fitted, settled
     from .manifolds import (
         Circle,
         Euclidean,
@@ -29,19 +27,15 @@ if TYPE_CHECKING:
         Stiefel,
         Torus,
     )
-    from .marginal import evaluate
-    from .objectives import ELBO, ImportanceWeighted
-    from .specs import Fitted
-    from .training import Training
+    from .sklearn import DensityEstimator
+    from .training import ELBO, ImportanceWeighted, Training
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "auto": ["Auto"],
-    "density": ["AbstractDensity", "DequantizedDensity"],
+    "density": ["AbstractDensity", "DequantizedDensity", "evaluate"],
     "dequantizers": ["Safe"],
-    "estimator": ["DensityEstimator"],
-    "fit": ["DequantizedFlow", "settled"],
+    "estimators": ["Auto", "DequantizedFlow", "Fitted", "settled"],
     "manifolds": [
         "Circle",
         "Euclidean",
@@ -60,13 +54,27 @@ _HOMES = {
         "Stiefel",
         "Torus",
     ],
-    "marginal": ["evaluate"],
-    "objectives": ["ELBO", "ImportanceWeighted"],
-    "specs": ["Fitted"],
-    "training": ["Training"],
+    "sklearn": ["DensityEstimator"],
+    "training": ["ELBO", "ImportanceWeighted", "Training"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("ambient", "manifolds", "metrics", "plots", "rivals", "store", "tables", "targets")
+_MODULES = (
+    "cli",
+    "density",
+    "dequantizers",
+    "distributions",
+    "estimators",
+    "evaluation",
+    "flows",
+    "io",
+    "manifolds",
+    "paper",
+    "plots",
+    "report",
+    "sklearn",
+    "tables",
+    "training",
+)
 
 __all__ = [
     "ELBO",

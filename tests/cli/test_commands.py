@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foliax import models
+from foliax.io import model_file
 
 from .running import QUAKES, run, run_json
 
@@ -52,7 +52,7 @@ def test_a_model_file_without_rows(folder):
     pd.read_csv(QUAKES).iloc[:240].to_csv(data, index=False)
     result = run("fit", data, "-s", SPHERE, "-m", "kernel", "-o", path, "--no-rows")
     assert "keeps no rows: 0 of 240 were held out" in result.output
-    assert models.load(path).evidence is None
+    assert model_file.load(path).evidence is None
 
 
 def test_invalid_rows_are_dropped_and_counted(folder):
@@ -106,10 +106,10 @@ def test_compare_pairs_the_rows(folder):
 
 
 def test_compare_says_no_where_a_baseline_wins(folder, monkeypatch):
-    from foliax import contest
+    from foliax.evaluation import comparison
 
     steady = np.linspace(0, 0.1, 20)
-    worse = [contest.Entry("kernel", steady - 1), contest.Entry("uniform", 2 * steady)]
-    monkeypatch.setattr(contest, "contest", lambda *args, **kwargs: worse)
+    worse = [comparison.Entry("kernel", steady - 1), comparison.Entry("uniform", 2 * steady)]
+    monkeypatch.setattr(comparison, "contest", lambda *args, **kwargs: worse)
     found = run_json("compare", folder / "q.csv", "-s", SPHERE, code=1)
     assert found["models"][1]["lead"] < 0

@@ -7,10 +7,12 @@ import signal
 import pandas as pd
 import pytest
 
-from foliax import DequantizedFlow, Training, fit, models
-from foliax.ambient import RealNVP
+from foliax import DequantizedFlow, Training
 from foliax.cli import console
-from foliax.rivals import kernel
+from foliax.estimators import dequantized_flow
+from foliax.estimators.kernel import bandwidths
+from foliax.flows import RealNVP
+from foliax.io import model_file
 
 from .running import QUAKES, run
 
@@ -34,7 +36,7 @@ def output(tmp_path):
 
 
 def fit_flow(table, output, number, monkeypatch):
-    monkeypatch.setattr("foliax.auto.FLOW", TINY)
+    monkeypatch.setattr("foliax.estimators.auto.policy.FLOW", TINY)
     how = ("-s", SPHERE, "-m", "flow", "--steps", 20, "-o", output)
     return run("fit", table, *how, code=128 + number).output
 
@@ -47,7 +49,7 @@ def test_an_interrupted_fit_leaves_the_model_and_keeps_what_it_reached(
     said = fit_flow(table, output, number, monkeypatch)
     assert output.read_bytes() == b"a good model"
     assert f"{output} was not changed" in said.replace("\n", "")
-    reached = models.load(output.with_suffix(".interrupted.foliax")).record
+    reached = model_file.load(output.with_suffix(".interrupted.foliax")).record
     assert reached is not None
     assert reached.stopped == "interrupted"
     assert [block.step for block in reached.history] == [5]
@@ -55,21 +57,21 @@ def test_an_interrupted_fit_leaves_the_model_and_keeps_what_it_reached(
 
 def test_a_signal_that_python_lost_ends_the_fit_all_the_same(table, output, monkeypatch):
     """Python loses it where the handler runs within a callback of the garbage collector."""
-    place = fit.ambient_points
+    place = dequantized_flow.ambient_points
 
     def lose_a_signal_and_place(*args, **named):
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
         return place(*args, **named)
 
-    monkeypatch.setattr(fit, "ambient_points", lose_a_signal_and_place)
+    monkeypatch.setattr(dequantized_flow, "ambient_points", lose_a_signal_and_place)
     fit_flow(table, output, signal.SIGTERM, monkeypatch)
     assert output.read_bytes() == b"a good model"
 
 
 @SIGNALS
 def test_nothing_is_saved_where_nothing_is_fitted(table, output, number, monkeypatch):
-    monkeypatch.setattr(kernel, "find_relative", lambda *_: os.kill(os.getpid(), number))
+    monkeypatch.setattr(bandwidths, "find_relative", lambda *_: os.kill(os.getpid(), number))
     result = run("fit", table, "-s", SPHERE, "-m", "kernel", "-o", output, code=128 + number)
     assert "No output was changed" in result.output
     assert output.read_bytes() == b"a good model"

@@ -22,7 +22,7 @@ from foliax.manifolds import (
     Torus,
     log_joint,
 )
-from tests.ambient.cases import in_double
+from tests.flows.cases import in_double
 
 SPHERE, TORUS = Sphere(2).dequantization(), ByRadii(Torus(2))
 CELLS, TRIANGLE = Integers(2).dequantization(), Fold(Polar(Stiefel(3, 3)))

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from examples import doughnut, ellipsoid
-from foliax import auxiliary
 from foliax.manifolds import (
     ByAutodiff,
     LevelSet,
     ProjectiveSpace,
     Sphere,
+    auxiliary,
     check_points,
     log_joint,
 )

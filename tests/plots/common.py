@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.collections import PathCollection
 
-from foliax.density import AbstractDensity
+from foliax.density import AbstractDensity, AbstractTarget
+from foliax.density.target import exactly
 from foliax.manifolds import AbstractManifold
 from foliax.manifolds.conversions import vectors_from_latlon
-from foliax.targets import AbstractTarget, exactly
 
 KEY = jax.random.key(0)
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from foliax import plots, targets
+from foliax import plots
+from foliax.paper import targets
 
 from ..browser import visit
 from .common import KEY, places, rows_of

@@ -9,8 +9,9 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from foliax import plots, targets
+from foliax import plots
 from foliax.manifolds import Orientations, ProjectiveSpace, Stiefel, Torus
+from foliax.paper import targets
 
 from .common import KEY, Blob, places, rows_of
 

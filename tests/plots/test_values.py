@@ -5,8 +5,9 @@ import pytest
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from foliax import plots, targets
+from foliax import plots
 from foliax.manifolds import Naturals, Rounded, Torus
+from foliax.paper import targets
 from foliax.plots.axes import Axis, angle
 from foliax.plots.circle import curve
 from foliax.plots.fields import SphereField, smoothed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from foliax import plots, targets
+from foliax import plots
 from foliax.manifolds import (
     Euclidean,
     Integers,
@@ -24,6 +24,7 @@ from foliax.manifolds import (
     Torus,
 )
 from foliax.manifolds.ball import Ball
+from foliax.paper import targets
 
 from .common import KEY, Blob, dots_of, places, rows_of, texts
 

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from foliax import plots, targets
+from foliax import plots
 from foliax.manifolds import Naturals, OffManifoldError, PositiveReals, Product, Sphere, Torus
+from foliax.paper import targets
 from foliax.plots.frames import described
 from foliax.plots.save import save
 

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foliax.contest import INDEPENDENT, UNIFORM
-from foliax.evidence import Evidence, gather, split
+from foliax.density import evaluate
+from foliax.estimators import DirectionalMixture, ScaleMixtureKernel
+from foliax.evaluation import estimate
+from foliax.evaluation.comparison import INDEPENDENT, UNIFORM
+from foliax.io.training_data import Evidence, gather, split
 from foliax.manifolds import Naturals
-from foliax.marginal import evaluate
-from foliax.metrics import estimate
 from foliax.report import assess
 from foliax.report.assess import covered
-from foliax.rivals import DirectionalMixture, ScaleMixtureKernel
 from foliax.tables import Schema
 
 SCHEMA = Schema.parse("a: torsions(phi, psi, unit=degrees)")

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from foliax import plots
-from foliax.metrics import Estimate
+from foliax.estimators import ScaleMixtureKernel
+from foliax.evaluation import Estimate
 from foliax.report.page import _compared
 from foliax.report.views import Part, pairs, turning
-from foliax.rivals import ScaleMixtureKernel
 from foliax.tables import Schema
 
 KEY = jax.random.key(0)

@@ -1,6 +1,8 @@
-"""The command line: `foliax fit | score | sample | check | schema | plot | …`.
+"""The command line: `foliax check`, `fit`, `score`, `sample`, `report` and others.
 
-Nothing of JAX, pandas or scikit-learn is imported before a command runs, so that help is instant.
+One module for each command. JAX, pandas and scikit-learn are imported when a command runs, so that
+`--help` is instant.
+May import: everything.
 """
 
 from __future__ import annotations

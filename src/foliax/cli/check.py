@@ -73,7 +73,7 @@ def schema(
     for line in assumed:
         console.say(line)
     if output is not None:
-        from foliax.files import replacing
+        from foliax.atomic import replacing
 
         with replacing(output) as file:
             file.write(proposed.to_json().encode())

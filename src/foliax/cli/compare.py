@@ -11,7 +11,7 @@ from . import options as o
 from .console import NO, Console, guarded
 
 if TYPE_CHECKING:
-    from foliax.contest import Entry
+    from foliax.evaluation.comparison import Entry
 
 HeldOut = Annotated[float, typer.Option(help="Share of the rows that score.", min=0.01, max=0.9)]
 Models = Annotated[
@@ -45,13 +45,13 @@ def compare(
     """
     import jax
 
-    from foliax import contest
-    from foliax.specs import hold_out
+    from foliax.estimators.base import hold_out
+    from foliax.evaluation import comparison
 
     from . import tables
 
     console = Console(json_output, quiet)
-    baselines = f"{contest.INDEPENDENT},{contest.UNIFORM}"
+    baselines = f"{comparison.INDEPENDENT},{comparison.UNIFORM}"
     names = (models or f"auto,kernel,flow,mixture,{baselines}").split(",")
     check_names(names)
     table = tables.read_any(
@@ -64,9 +64,9 @@ def compare(
         weights=weights,
     )
     key = jax.random.key(seed)
-    split = contest.Split(*hold_out(table.points, table.weights, held_out, key))
+    split = comparison.Split(*hold_out(table.points, table.weights, held_out, key))
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
-        entries = contest.contest(
+        entries = comparison.contest(
             table.schema,
             split,
             names,
@@ -82,7 +82,7 @@ def compare(
     label = table.schema.measure().label
     found = {"measure": label, "held out": len(first.scores), "models": listed}
     console.result(found, f"Mean held-out log density {label}:\n" + "\n".join(map(_line, listed)))
-    if any(_beaten(row) for row in listed if row["model"] in contest.BASELINES):
+    if any(_beaten(row) for row in listed if row["model"] in comparison.BASELINES):
         raise typer.Exit(NO)
 
 
@@ -93,8 +93,8 @@ def _beaten(row: dict[str, Any]) -> bool:
 
 def check_names(names: Sequence[str]) -> None:
     """Every name is a model or a baseline."""
-    from foliax.auto import spec_of
-    from foliax.contest import BASELINES
+    from foliax.estimators.auto import spec_of
+    from foliax.evaluation.comparison import BASELINES
 
     for name in names:
         if name not in BASELINES:
@@ -102,13 +102,13 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
-    from foliax import contest
+    from foliax.evaluation import comparison
 
     if entry.scores is None:
         return {"model": entry.name, "skipped": entry.why}
     found: dict[str, Any] = {"model": entry.name, "mean": entry.mean.value}
     if entry is not first:
-        lead = contest.lead(first, entry)
+        lead = comparison.lead(first, entry)
         found |= {"lead of": first.name, "lead": lead.value, "standard error": lead.error}
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from foliax.record import Block
+    from foliax.training import Block
 
 F = TypeVar("F", bound=Callable[..., Any])
 NO, BAD_INPUT = 1, 2
@@ -137,7 +137,7 @@ def interrupt_code() -> int:
 
 def _foreseen(error: Exception) -> bool:
     """Whether an error is one that tells the user something; a TypeError is most often a bug."""
-    from foliax.specs import UnsupportedManifoldError
+    from foliax.estimators import UnsupportedManifoldError
 
     return not isinstance(error, TypeError) or isinstance(error, UnsupportedManifoldError)
 

@@ -34,8 +34,8 @@ def demo(
     The joint density is compared, on held-out rows, with the product of separately fitted columns;
     exit code 1 where it does not win by 3 standard errors.
     """
-    from foliax.auto import spec_of
-    from foliax.contest import INDEPENDENT
+    from foliax.estimators.auto import spec_of
+    from foliax.evaluation.comparison import INDEPENDENT
     from foliax.tables import Schema, read_table
 
     from . import tables

@@ -11,7 +11,7 @@ from . import options as o
 from .console import NO, Console, guarded
 
 if TYPE_CHECKING:
-    from foliax.specs import AbstractSpec, Fitted
+    from foliax.estimators import AbstractSpec, Fitted
 
     from .tables import Table
 
@@ -70,8 +70,8 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
     """
-    from foliax.auto import spec_of
-    from foliax.mass import mass_is_off
+    from foliax.estimators.auto import spec_of
+    from foliax.evaluation.mass import mass_is_off
 
     from . import tables
 
@@ -128,11 +128,11 @@ def fit_and_save(
     """
     import jax
 
-    from foliax import models
-    from foliax.auto import fit_watched
-    from foliax.evidence import gather, split
-    from foliax.mass import check_total_mass
-    from foliax.record import INTERRUPTED
+    from foliax.estimators.auto import fit_watched
+    from foliax.evaluation.mass import check_total_mass
+    from foliax.io import model_file
+    from foliax.io.training_data import gather, split
+    from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
     mass_key = jax.random.fold_in(k2, 1)
@@ -154,7 +154,7 @@ def fit_and_save(
     evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
-    models.save(
+    model_file.save(
         path,
         fitted.density,
         spec=spec,

@@ -11,7 +11,7 @@ from . import options as o
 from .console import Console, guarded
 
 if TYPE_CHECKING:
-    from foliax.evidence import Evidence
+    from foliax.io.training_data import Evidence
 
 OptionalData = Annotated[
     Path | None, typer.Argument(help="A table whose rows are drawn too.", metavar="[DATA]")
@@ -43,14 +43,15 @@ def plot(
     """
     import jax
 
-    from foliax import models, plots
+    from foliax import plots
+    from foliax.io import model_file
 
     from . import tables
 
     console = Console(json_output, quiet)
     output = output or model.with_suffix(".png")
     tables.check_output(output, (".png", ".svg", ".pdf"))
-    loaded, schema = models.load_with_schema(model)
+    loaded, schema = model_file.load_with_schema(model)
     rows = None
     if data is not None:
         rows = tables.read(console, data, schema, drop_invalid=drop_invalid).points
@@ -67,9 +68,9 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
 
     Example: foliax info quakes.foliax
     """
-    from foliax import models
+    from foliax.io import model_file
 
-    loaded, schema = models.load_with_schema(model)
+    loaded, schema = model_file.load_with_schema(model)
     found: dict[str, Any] = {
         "schema": schema.text(),
         "columns": list(schema.columns),

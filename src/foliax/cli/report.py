@@ -46,11 +46,11 @@ def write(console: Console, path: Path, output: Path, seed: int) -> Assessment |
     """The page of a model file, wholly or not at all."""
     import jax
 
-    from foliax import models
-    from foliax.files import replacing
+    from foliax.atomic import replacing
+    from foliax.io import model_file
     from foliax.report import assess, report
 
-    model, schema = models.load_with_schema(path)
+    model, schema = model_file.load_with_schema(path)
     k1, k2 = jax.random.split(jax.random.key(seed))
     with console.progress("Reporting") as stage:
         found = None
@@ -64,7 +64,7 @@ def write(console: Console, path: Path, output: Path, seed: int) -> Assessment |
 
 def summary(found: Assessment | None) -> dict[str, Any]:
     """What the page says of held-out rows, for machines."""
-    from foliax.contest import lead
+    from foliax.evaluation.comparison import lead
 
     if found is None:
         return {"held out": 0}

@@ -50,7 +50,7 @@ def reproduce(
 
     Example: foliax reproduce table1 --rows realnvp --trials 2
     """
-    from foliax.reproduce import figures, recipes, run, tables
+    from foliax.paper import figures, recipes, run, tables
 
     console = Console(json_output, quiet)
     # Who names rows wants these, and no figures.

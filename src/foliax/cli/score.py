@@ -51,14 +51,14 @@ def score(
     import jax
     import numpy as np
 
-    from foliax import models
-    from foliax.marginal import evaluate
+    from foliax.density import evaluate
+    from foliax.io import model_file
 
     from . import tables
 
     console = Console(json_output, quiet)
     tables.check_output(output, tables.TABLES)
-    loaded, schema = models.load_with_schema(model)
+    loaded, schema = model_file.load_with_schema(model)
     measure = measured(schema, per)
     table = tables.read(console, data, schema, drop_invalid=drop_invalid, project=project)
     with console.progress(f"Scoring {len(table.points)} rows"):
@@ -117,14 +117,14 @@ def sample(
     """
     import jax
 
-    from foliax import models
-    from foliax.metrics import samples
+    from foliax.evaluation import samples
+    from foliax.io import model_file
 
     from . import tables
 
     console = Console(json_output, quiet)
     tables.check_output(output, tables.TABLES)
-    loaded, schema = models.load_with_schema(model)
+    loaded, schema = model_file.load_with_schema(model)
     with console.progress(f"Drawing {number} rows"):
         drawn = samples(loaded.density, number, key=jax.random.key(seed))
     tables.write(console, schema.decode(drawn), output, {"number": number, "seed": seed})

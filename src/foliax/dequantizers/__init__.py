@@ -1,4 +1,9 @@
-"""Dequantization densities q(z | y), amortised by a network on the manifold's features."""
+"""Densities q(z | y) of the auxiliary z given a point y.
+
+Each is a description with `build`, which returns an `AbstractDequantizer`. The density does not
+depend on the choice; the variance of its estimate does.
+May import: `manifolds`.
+"""
 
 from jaxtyping import PRNGKeyArray
 

@@ -15,8 +15,8 @@ from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 from paramax import unwrap
 
-from ..auxiliary import Auxiliary
 from ..manifolds import AbstractDequantization
+from ..manifolds.auxiliary import Auxiliary
 from ..registry import storable
 from .base import AbstractDequantizer, AbstractDequantizerSpec, Aux, Features, Uniforms
 from .base import feature_count as count

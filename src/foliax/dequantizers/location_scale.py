@@ -12,8 +12,8 @@ import numpy as np
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..auxiliary import Auxiliary
 from ..manifolds import AbstractDequantization
+from ..manifolds.auxiliary import Auxiliary
 from ..registry import storable
 from .base import (
     AbstractDequantizer,

@@ -1,4 +1,9 @@
-"""Y, Z and G: the manifolds, their auxiliaries and their dequantizations."""
+"""Manifolds Y, auxiliary sets Z and dequantizations G.
+
+One file per manifold, with its dequantizations beside it. `product` and `quotient` build manifolds
+from manifolds. `auxiliary` has the sets of z. `conversions` turns user conventions into points.
+May import: nothing of foliax but `registry`.
+"""
 
 from . import conversions
 from .base import (
@@ -11,11 +16,12 @@ from .base import (
     log_joint,
     log_volume_by_autodiff,
 )
-from .combine import Joint, Orbits, Product, ProjectiveSpace, Quotient
 from .crystals import Orientations
 from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
 from .integers import Cells, Integers, LogCells, Naturals, Rounded
 from .levelset import LevelSet
+from .product import Joint, Product
+from .quotient import Orbits, ProjectiveSpace, Quotient
 from .rotations import ExponentialMap, Fold, Quaternions, SignedQuaternions, SpecialOrthogonal
 from .sphere import Hyperspherical, Sphere
 from .stiefel import QR, Orthogonal, Polar, Stiefel

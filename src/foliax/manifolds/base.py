@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ..auxiliary import Auxiliary
+from .auxiliary import Auxiliary
 
 if TYPE_CHECKING:
     from .local import AbstractCoordinates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.spatial.transform import Rotation
 
-from .combine import Quotient
+from .quotient import Quotient
 from .rotations import SpecialOrthogonal
 
 # Rotation groups (Schönflies, as scipy names them) by Hermann–Mauguin symbol: proper groups, the

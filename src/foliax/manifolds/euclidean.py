@@ -13,18 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import expit
 
-from .. import auxiliary
-from ..auxiliary import Auxiliary
 from ..registry import storable
+from . import auxiliary
+from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .integers import no_uniform, signed_log
-from .local import (
-    FAR_OFFSET,
-    NARROW_SPREAD,
-    AbstractCoordinates,
-    location_and_scale,
-    needs_scaling,
-)
+from .local import FAR_OFFSET, NARROW_SPREAD, AbstractCoordinates, location_and_scale, needs_scaling
 
 
 class AbstractCharted(AbstractManifold):

@@ -11,13 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .base import (
-    AbstractDequantization,
-    AbstractManifold,
-    Point,
-    Scalar,
-    safe_norm,
-)
+from .base import AbstractDequantization, AbstractManifold, Point, Scalar, safe_norm
 
 
 class LevelSet(AbstractManifold):

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .. import auxiliary
-from ..auxiliary import Auxiliary
 from ..registry import storable
+from . import auxiliary
+from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 
 Matrix = Float[Array, "n p"]

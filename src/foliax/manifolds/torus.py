@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .. import auxiliary
-from ..auxiliary import Auxiliary
 from ..registry import storable
+from . import auxiliary
+from .auxiliary import Auxiliary
 from .base import (
     AbstractDequantization,
     AbstractManifold,
@@ -90,7 +90,7 @@ class Torus(AbstractManifold):
         narrow, wide = np.flatnonzero(gap <= NARROW_ANGLE), np.flatnonzero(gap > NARROW_ANGLE)
         if not len(narrow):
             return None
-        from .combine import Product  # which imports this module
+        from .product import Product  # which imports this module
 
         flat = Euclidean(len(narrow))
         plain = NarrowAngles(

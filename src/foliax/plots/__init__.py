@@ -1,7 +1,12 @@
-"""Pictures of densities with data: `draw`, `save`, and interactive views for a page."""
+"""Plots of densities and rows, one module for each kind of manifold.
 
+Each module registers its views for a manifold type; `draw` and `interactive` choose among them.
+May import: `evaluation`, `tables.periods` and everything below `estimators`.
+"""
+
+from ..tables.periods import TURNS, Turn
 from . import circle, numbers, rotations, sphere, torus  # noqa: F401  they register their views
-from .axes import TURNS, Axis, Turn
+from .axes import Axis
 from .coasts import coastlines
 from .draw import draw
 from .frames import Frame, frame

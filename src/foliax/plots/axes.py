@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..manifolds.conversions import period_from_angles
-from ..turns import TURNS, Turn
+from ..tables.periods import TURNS, Turn
 
 Unit = str | Turn
 

@@ -26,7 +26,8 @@ from ..manifolds import (
     Torus,
 )
 from ..manifolds.conversions import latlon_from_vectors, vectors_from_rotations
-from .axes import Axis, Turn, Unit, angle, fraction
+from ..tables.periods import Turn
+from .axes import Axis, Unit, angle, fraction
 
 
 @dataclasses.dataclass(frozen=True)

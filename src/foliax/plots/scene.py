@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure, FigureBase
 
-from .. import metrics
 from ..density import AbstractDensity
+from ..evaluation import metrics
 from ..manifolds.base import AbstractManifold
 from .axes import Axis
 from .frames import Frame

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.stats import betabinom, kstwobign
 
-from ..contest import INDEPENDENT, UNIFORM, Entry, Split, contest
-from ..density import AbstractDensity
-from ..evidence import Evidence
-from ..marginal import evaluate
-from ..metrics import samples
+from ..density import AbstractDensity, evaluate
+from ..evaluation import samples
+from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, Split, contest
+from ..io.training_data import Evidence
 from ..tables import Schema
 
 DRAWS = 2500

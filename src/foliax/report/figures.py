@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..contest import Entry, lead
+from ..evaluation.comparison import Entry, lead
 from ..plots.style import DATA, DATA_EDGE, MODEL, RULE, SMALL, tidy
-from ..record import Block
+from ..training import Block
 from .assess import Coverage
 
 

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..contest import INDEPENDENT, lead
-from ..evidence import Evidence
-from ..metrics import samples
-from ..models import Model
+from ..evaluation import samples
+from ..evaluation.comparison import INDEPENDENT, lead
+from ..io.model_file import Model
+from ..io.training_data import Evidence
 from ..tables import Schema
 from . import markup as m
 from . import sections, views

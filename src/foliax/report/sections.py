@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..contest import lead
-from ..evidence import Evidence, Rows
-from ..models import Model
+from ..evaluation.comparison import lead
+from ..io.model_file import Model
+from ..io.training_data import Evidence, Rows
 from ..tables import Schema
 from . import figures
 from . import markup as m

@@ -12,9 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import plots
 from ..density import AbstractDensity
+from ..estimators import ScaleMixtureKernel, UnsupportedManifoldError
 from ..manifolds import AbstractManifold
-from ..rivals import ScaleMixtureKernel
-from ..specs import UnsupportedManifoldError
 from ..tables import Schema
 from . import markup as m
 

@@ -1,4 +1,9 @@
-"""Columns and manifolds: schemas, reading and writing tables, audits."""
+"""Tables of measurements: from columns to points of a manifold and back.
+
+`schema` describes the columns, `kinds` has one class for each kind of column, `propose` infers a
+schema, `audit` looks for problems, and `files` reads and writes.
+May import: `manifolds`.
+"""
 
 from .audit import Finding, audit
 from .clean import Prepared

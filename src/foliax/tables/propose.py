@@ -12,8 +12,8 @@ from .columns import numbers
 from .errors import TableError
 from .grammar import quoted
 from .guesses import SEVERAL, Guess, Pool
+from .infer_column import single
 from .schema import Schema
-from .singles import single
 
 
 class Proposal(NamedTuple):

@@ -17,14 +17,14 @@ from jaxtyping import Float
 
 from ..manifolds import AbstractManifold, Product
 from ..manifolds.local import ResolutionError
-from ..turns import Turn
 from .clean import Prepared, prepare
 from .columns import column, numbers
 from .errors import TableError
 from .factor import Factor
 from .kinds import Measure
 from .kinds.base import UNIFORM, times_uniform
-from .written import factor_of_table, factors_of_text
+from .periods import Turn
+from .schema_parser import factor_of_table, factors_of_text
 
 VERSION = 1
 

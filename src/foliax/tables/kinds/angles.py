@@ -17,7 +17,7 @@ from ...manifolds.conversions import (
     period_from_angles,
     vectors_from_latlon,
 )
-from ...turns import TURNS, Turn
+from ..periods import TURNS, Turn
 from .base import (
     Check,
     Kind,

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...manifolds import AbstractManifold
-from ...turns import Turn
+from ..periods import Turn
 
 Values = Float[np.ndarray, "rows width"]
 Points = Float[np.ndarray, "rows size"]

@@ -1,0 +1,125 @@
+"""A mixture of kernels as a density."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+
+from ...density import AbstractDensity, LogProb
+from ...density.mixture import drawn_by, picked
+from ...manifolds import AbstractManifold
+from ...registry import storable
+from .components import AbstractKernels
+from .pruning import LARGE, components_near
+from .space import Space
+
+Point = Float[Array, " size"]
+MANY = 1_000_000
+"""Rows evaluated at once, whose components are held in memory."""
+NEGLIGIBLE = 16.0
+"""Nats below a density at which what is left out changes no digit of it."""
+PILOT, FEWEST = 256, 16
+"""Rows that tell how low the density is where most of them are, and the fewest that do."""
+
+
+@storable("rivals.KernelDensity")
+class KernelDensity(AbstractDensity):
+    """A mixture of the components of several lists of kernels; exact."""
+
+    manifold: AbstractManifold
+    parts: tuple[AbstractKernels, ...]
+    log_weights: tuple[Float[Array, " _"], ...]
+
+    def log_prob(
+        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        logs = [p.log_components(y) + w for p, w in zip(self.parts, self.log_weights, strict=True)]
+        value = jax.nn.logsumexp(jnp.concatenate(logs))
+        return LogProb(value, jnp.zeros_like(value))
+
+    def log_probs(
+        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        pairs = sum(part.count * part.components for part in self.parts)
+        if len(rows) * pairs < LARGE:
+            return super().log_probs(rows, numbers, key, chunk)
+        charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
+        # A few seconds' work at the most, where kernels are many.
+        pilots = min(len(rows), PILOT, max(FEWEST, 4 * LARGE // pairs))
+        some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
+        pilot, _ = super().log_probs(rows[some], numbers[some], key, chunk)
+        low = float(np.quantile(pilot - charts[some], 0.02))
+        if not np.isfinite(low):
+            return super().log_probs(rows, numbers, key, chunk)
+        value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
+        for level in (low, low - 20):
+            for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
+                value[some] = self._near(rows[some], level)
+            left = left[~(value[left] - charts[left] >= level)]
+        if len(left):
+            value[left], _ = super().log_probs(rows[left], numbers[left], key, chunk)
+        return value, np.zeros_like(value)
+
+    def _near(self, rows: np.ndarray, level: float) -> np.ndarray:
+        """Without what cannot count where the density (of the charts) is above exp(level)."""
+        value = np.full(len(rows), -np.inf)
+        for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
+            depths = part.log_peaks + own - level + NEGLIGIBLE
+            logs = components_near(part, rows, depths=depths) + own
+            value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
+        return value
+
+    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
+        if not len(keys):
+            return np.zeros((0, self.manifold.size), np.float32)
+        numbers, rest = picked(jnp.concatenate(self.log_weights), keys)
+        ends = np.cumsum([len(w) for w in self.log_weights])
+        part = np.searchsorted(ends, numbers, side="right")
+        starts = np.concatenate([[0], ends])
+
+        def some(p: int, which: np.ndarray) -> np.ndarray:
+            own = jnp.asarray(numbers[which] - starts[p], jnp.int32)
+            return np.asarray(_part_draws(self.parts[p], own, rest[which]))
+
+        return drawn_by(part, len(self.parts), some)
+
+    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        k1, k2 = jax.random.split(key)
+        number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
+        sizes = [len(w) for w in self.log_weights]
+        starts = np.cumsum([0, *sizes[:-1]])
+        which = (number >= starts).sum() - 1
+        draws = [
+            lambda n, key, part=part, start=start: part.draw(n - start, key=key)
+            for part, start in zip(self.parts, starts, strict=True)
+        ]
+        return jax.lax.switch(which, draws, number, k2)
+
+    @property
+    def work(self) -> int:
+        """Rows are what a processor's cache must hold."""
+        arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
+        return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
+
+    def refined(self) -> KernelDensity:
+        return self
+
+
+@eqx.filter_jit
+def _part_draws(
+    part: AbstractKernels, components: Int[Array, " n"], keys: Key[Array, " n"]
+) -> Float[Array, "n size"]:
+    return jax.lax.map(
+        lambda pair: part.draw(pair[0], key=pair[1]), (components, keys), batch_size=1024
+    )
+
+
+@eqx.filter_jit
+def log_jacobians(space: Space, rows: Float[Array, "n size"]) -> Float[Array, " n"]:
+    """Of the charts in which kernels are flat."""
+    return jax.vmap(space.log_jacobian)(rows)

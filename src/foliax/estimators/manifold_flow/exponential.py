@@ -1,0 +1,89 @@
+"""Flows on R³ pushed to SO(3) by the exponential map."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from ... import dequantizers
+from ...density import DequantizedDensity
+from ...flows import AbstractAmbientSpec, InBall, SplineCoupling
+from ...manifolds import AbstractManifold, ExponentialMap, SpecialOrthogonal
+from ...registry import storable
+from ...training import Block, Checkpoint, Training
+from ..base import AbstractSpec, Fitted, unsupported
+from .base import fit_rows
+
+
+@storable("rivals.ExponentialFlow")
+@dataclasses.dataclass(frozen=True)
+class ExponentialFlow(AbstractSpec):
+    """SO(3) by a flow on rotation vectors in the ball of `radius`, the branches summed exactly.
+
+    Rotations by more than π are those by less about the opposite axis; a radius between π and 2π
+    lets the two meet without a seam, has no mass outside the branches, and stays off 2π, where the
+    exponential map is singular. `validation`: the share of the rows that is held out, where none
+    are given. Falorsi et al. 2019.
+    """
+
+    ambient: AbstractAmbientSpec = dataclasses.field(default_factory=SplineCoupling)
+    radius: float = 1.6 * math.pi
+    training: Training = dataclasses.field(default_factory=Training)
+    validation: float = 0.1
+
+    def __post_init__(self):
+        if not math.pi < self.radius < 2 * math.pi:
+            raise ValueError(f"ExponentialFlow needs π < radius < 2π, got {self.radius:.4g}.")
+
+    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> DequantizedDensity:
+        """The untrained density."""
+        g = rotation_vectors(where, self)
+        k1, k2 = jax.random.split(key)
+        flow = self.ambient.build(3, shift=jnp.zeros(3), scale=jnp.full(3, 2.0), key=k1)
+        nothing = dequantizers.build(dequantizers.Safe(), g, key=k2)
+        return DequantizedDensity(g, InBall(flow, self.radius), nothing)
+
+    def _fit(
+        self,
+        where: AbstractManifold,
+        rows: Any,
+        *,
+        key: PRNGKeyArray,
+        weights: Any = None,
+        validation: Any = None,
+        checkpoint: Checkpoint | None = None,
+        on_block: Callable[[Block], None] | None = None,
+    ) -> Fitted[DequantizedDensity]:
+        """The density of greatest likelihood on rows, or on draws of a sampler (key, n) -> rows."""
+        build_key, train_key = jax.random.split(key)
+        return fit_rows(
+            self.build(where, key=build_key),
+            rows,
+            key=train_key,
+            training=self.training,
+            share=self.validation,
+            weights=weights,
+            validation=validation,
+            checkpoint=checkpoint,
+            on_block=on_block,
+        )
+
+
+@functools.singledispatch
+def rotation_vectors(where: AbstractManifold, spec: ExponentialFlow) -> ExponentialMap:
+    """The exponential map onto a manifold."""
+    raise unsupported(spec, where, "SO(3)")
+
+
+@rotation_vectors.register
+def _(where: SpecialOrthogonal, spec: ExponentialFlow) -> ExponentialMap:
+    if where.n != 3:
+        raise unsupported(spec, where, "SO(3)")
+    return ExponentialMap(where, window=1)

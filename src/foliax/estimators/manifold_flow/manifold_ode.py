@@ -1,0 +1,54 @@
+"""Neural ODEs on spheres."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from jaxtyping import PRNGKeyArray
+
+from ...density import PushForward
+from ...flows.field import TanhField
+from ...flows.manifold import AbstractBijection, GridFlow, TangentFlow
+from ...manifolds import AbstractManifold, Sphere
+from ...registry import storable
+from ...training import Training
+from ..base import unsupported
+from .base import AbstractFlowSpec
+
+
+@storable("rivals.ManifoldODE")
+@dataclasses.dataclass(frozen=True)
+class ManifoldODE(AbstractFlowSpec):
+    """Neural ODE on a sphere: a tanh network of (x, t) with `depth` hidden layers of `width`.
+
+    Trained on grids of `steps`, with a `cost` for long paths; the fitted density is the ODE's own,
+    solved to `rtol` and `atol`.
+    `validation`: the share of the rows that is held out, where none are given.
+    """
+
+    width: int = 70
+    depth: int = 2
+    steps: int = 8
+    cost: float = 1e-2
+    rtol: float = 1e-6
+    atol: float = 1e-6
+    max_steps: int = 512
+    training: Training = dataclasses.field(default_factory=Training)
+    validation: float = 0.1
+
+    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+        return PushForward(where, bijection(where, self, key))
+
+
+@functools.singledispatch
+def bijection(where: AbstractManifold, spec: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
+    """The untrained flow of a manifold."""
+    raise unsupported(spec, where, "spheres")
+
+
+@bijection.register
+def _(where: Sphere, spec: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
+    field = TanhField(where.size, spec.width, spec.depth, key=key)
+    flow = TangentFlow(field, spec.rtol, spec.atol, spec.max_steps)
+    return GridFlow(flow, spec.steps, spec.cost)

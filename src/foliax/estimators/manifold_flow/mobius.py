@@ -1,0 +1,59 @@
+"""Möbius flows on circles, tori and spheres."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from jaxtyping import PRNGKeyArray
+
+from ...density import PushForward
+from ...flows.manifold import AbstractBijection, Autoregressive, Mobius, Recursive
+from ...flows.manifold.spline import check_bins
+from ...manifolds import AbstractManifold, Sphere, Torus
+from ...registry import storable
+from ...training import Training
+from ..base import unsupported
+from .base import AbstractFlowSpec
+
+
+@storable("rivals.MobiusFlow")
+@dataclasses.dataclass(frozen=True)
+class MobiusFlow(AbstractFlowSpec):
+    """Möbius flow: angles by the mean of `centres` Möbius maps, heights by splines of `bins`.
+
+    T^d: one angle given those before it. S^d: heights first, then the circle given the heights.
+    The networks have `depth` hidden layers of `width`. `validation`: the share of the rows that is
+    held out, where none are given. Rezende et al. 2020.
+    """
+
+    centres: int = 12
+    bins: int = 32
+    width: int = 64
+    depth: int = 2
+    training: Training = dataclasses.field(default_factory=Training)
+    validation: float = 0.1
+
+    def __post_init__(self):
+        check_bins(self.bins)
+        if self.centres < 1:
+            raise ValueError(f"MobiusFlow needs at least one centre, got {self.centres}.")
+
+    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+        return PushForward(where, bijection(where, self, key))
+
+
+@functools.singledispatch
+def bijection(where: AbstractManifold, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+    """The untrained flow of a manifold."""
+    raise unsupported(spec, where, "spheres and tori")
+
+
+@bijection.register
+def _(where: Torus, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+    return Autoregressive(Mobius(spec.centres), where.dim, spec.width, spec.depth, key=key)
+
+
+@bijection.register
+def _(where: Sphere, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+    return Recursive(Mobius(spec.centres), where.dim, spec.bins, spec.width, spec.depth, key=key)

@@ -1,0 +1,275 @@
+"""How far a density is from a known one, each number with its Monte Carlo error."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from scipy.special import expit
+
+from ..density import AbstractDensity, AbstractTarget, Evaluation, evaluate, thorough
+from ..density.evaluate import refuse_nan, until_within
+from ..manifolds import AbstractManifold
+
+
+class Estimate(NamedTuple):
+    """A Monte Carlo mean and its standard error."""
+
+    value: float
+    error: float
+
+    def __str__(self):
+        return f"{self.value:.5f} ± {self.error:.5f}"
+
+
+class Comparison(NamedTuple):
+    """A density q against a target p."""
+
+    kl_qp: Estimate
+    """KL(q‖p) = ∫ q log q/p − q + p: sees lost mass, and is never negative."""
+    kl_pq: Estimate
+    """KL(p‖q), likewise."""
+    ess: Estimate
+    """Relative effective sample size of q's samples weighted by w: (E w)²/E w²."""
+    mass: Estimate
+    """Total mass of q's log densities."""
+    log_error: float
+    """Root mean square e of the log densities' own standard errors; kl_qp holds e²/2 of them."""
+    self_normalised_qp: Estimate
+    """E_q[−log w] + log E_q[w]: the paper's KL(q‖p), which cannot see lost mass."""
+    self_normalised_pq: Estimate
+    """The same from p's samples."""
+
+
+class Moments(NamedTuple):
+    """Squared distances of q's and p's means and covariances, of embedded points."""
+
+    mean: Estimate
+    covariance: Estimate
+
+
+def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
+    """Mean and standard error of independent values; weights are given, not estimated."""
+    n = len(values)
+    share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    mean = share @ values
+    variance = (share**2 * (values - mean) ** 2).sum() * n / (n - 1)
+    return Estimate(float(mean), float(np.sqrt(variance)))
+
+
+def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarray:
+    """n exact draws, the i-th by fold_in(key, i)."""
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
+    rows = density.draws(keys)
+    refuse_lost(rows)
+    return rows
+
+
+def refuse_lost(rows: np.ndarray) -> None:
+    """Raise where a draw is not finite."""
+    lost = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(lost):
+        raise FloatingPointError(
+            f"Draw {lost[0]} is not finite: {rows[lost[0]]} ({len(lost)} of {len(rows)} draws are "
+            "not). If it is a flow that throws samples farther out than its floats reach, train it "
+            "for longer, at a lower rate, or bound its networks (activation='tanh')."
+        )
+
+
+def drawn(
+    density: AbstractDensity, n: int, *, key: PRNGKeyArray, tol: float = math.inf
+) -> tuple[np.ndarray, Evaluation]:
+    """n exact draws and their log densities, by what is known of a draw, to an error of `tol`.
+
+    In more rounds than rows have: a draw whose own z is far from q(z | y) shows so by its error.
+    """
+    k1, k2 = jax.random.split(key)
+    keys = jax.vmap(lambda i: jax.random.fold_in(k1, i))(jnp.arange(n))
+    rows = np.zeros((n, density.manifold.size))
+
+    def ask(density, which, key, chunk):
+        rows[which], value, error = density.draws_and_log_probs(keys[which], which, key, chunk)
+        return value, error
+
+    found = until_within(ask, density, n, tol, key=k2, max_rounds=7)
+    refuse_lost(rows)
+    refuse_nan(found.value, rows)
+    return rows, found
+
+
+def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
+    """(values, errors) of rows, in float64; a NaN is an error."""
+    value, error = density.log_probs(np.asarray(rows), np.arange(len(rows)), key, chunk)
+    refuse_nan(value, rows)
+    return value.astype(float), error.astype(float)
+
+
+def total_mass(
+    density: AbstractDensity,
+    n: int = 20_000,
+    *,
+    key: PRNGKeyArray,
+    near: AbstractDensity | None = None,
+    share: float = 0.5,
+    tol: float = math.inf,
+) -> Estimate:
+    """∫ q by importance sampling, from `share` of `near` and the rest of the uniform density.
+
+    `near`, a normalised density like q (a target, a kernel estimate), is a control variate too:
+    1 + E[(q − near)/proposal]. Without it only the uniform density is used. For manifolds of finite
+    volume. `tol`: error of the log densities, where reachable.
+    """
+    k1, k2, k3 = jax.random.split(key, 3)
+    uniform = n if near is None else n - round(share * n)
+    rows = uniform_rows(density.manifold, uniform, key=k1)
+    if near is None:
+        value = evaluate(density, rows, tol=tol, key=k3).value
+        return estimate(np.exp(value + density.manifold.log_total_volume()))
+    rows = np.concatenate([rows, samples(near, n - uniform, key=k2)])
+    value = evaluate(density, rows, tol=tol, key=k3).value
+    log_near, _ = log_densities(near, rows, key=k3)
+    return controlled_mass(value, log_near, uniform / n, density.manifold)
+
+
+def uniform_rows(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np.ndarray:
+    """n points of the uniform density."""
+    keys = jax.random.split(key, n)
+    return np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
+
+
+def controlled_mass(
+    value: np.ndarray, log_near: np.ndarray, uniform: float, manifold: AbstractManifold
+) -> Estimate:
+    """∫ q by the values of q and of a normalised density like it, of which the points are drawn.
+
+    But for a share `uniform` of them, which is uniform.
+    """
+    log_proposal = partly_uniform(log_near, uniform, manifold)
+    return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
+
+
+def bridged_mass(
+    density: AbstractDensity, other: AbstractDensity, n: int = 20_000, *, key: PRNGKeyArray
+) -> Estimate:
+    """∫ q as E_r[q/(q + r)] / E_q[r/(q + r)], by n samples of q and of a normalised r.
+
+    Meng and Wong 1996. All that is averaged lies between 0 and 1, so that the error can be
+    trusted, on infinite volumes and in many dimensions too; it is small where q and r are alike.
+    And it sees whether q's samples and log densities agree.
+    """
+    k1, k2, k3, k4 = jax.random.split(key, 4)
+
+    def log_ratio(rows: np.ndarray) -> np.ndarray:
+        log_q, log_r = (
+            log_densities(density, rows, key=k3)[0],
+            log_densities(other, rows, key=k4)[0],
+        )
+        return log_q - log_r
+
+    above = estimate(expit(log_ratio(samples(other, n, key=k1))))
+    below = estimate(expit(-log_ratio(samples(density, n, key=k2))))
+    if min(above.value, below.value) < 1 / n:
+        raise ValueError("No bridge: samples of the two densities do not overlap.")
+    value = above.value / below.value
+    return Estimate(value, value * math.hypot(above.error / above.value, below.error / below.value))
+
+
+def compare(
+    density: AbstractDensity,
+    target: AbstractTarget,
+    n: int = 20_000,
+    *,
+    key: PRNGKeyArray,
+    tol: float = math.inf,
+) -> Comparison:
+    """q against p by n samples of each, and n uniform points, which q's samples hardly reach.
+
+    q's log densities at samples have an error of `tol`, where reachable. Rare samples of q where p
+    is next to nothing make KL(q‖p) uncertain if only they are counted: in the mixture of q and the
+    uniform density uniform points stand for them. At these, and for the total mass, which is by
+    samples of p too, the work is fixed: what is made again where it is uncertain is too low in the
+    mean, see :func:`foliax.evaluate`.
+    """
+    k1, k2, k3, k4, k5, k6 = jax.random.split(key, 6)
+    from_p, spread = samples(target, n, key=k2), uniform_rows(density.manifold, n, key=k5)
+    from_q, at_q = drawn(density, n, key=k1, tol=tol)
+    q_at_p, _ = log_densities(density, from_p, key=k6)
+    q_at_spread, error_at_spread = log_densities(thorough(density), spread, key=k3)
+    p_at_q, p_at_p, p_at_spread = (
+        log_densities(target, rows, key=k4)[0] for rows in (from_q, from_p, spread)
+    )
+    at_p = evaluate(density, from_p, tol=tol, key=k4)
+    log_w, log_v = p_at_q - at_q.value, at_p.value - p_at_p
+    at_both = np.concatenate([at_q.value, q_at_spread])
+    proposal = partly_uniform(at_both, 0.5, density.manifold)
+    weighted = np.exp(at_both - proposal) * np.concatenate([at_q.error, error_at_spread]) ** 2
+    return Comparison(
+        divergence(at_both, np.concatenate([p_at_q, p_at_spread]), proposal),
+        divergence(p_at_p, at_p.value, p_at_p),
+        relative_ess(np.exp(log_w)),
+        controlled_mass(
+            np.concatenate([q_at_p, q_at_spread]),
+            np.concatenate([p_at_p, p_at_spread]),
+            0.5,
+            density.manifold,
+        ),
+        float(np.sqrt(weighted.mean())),
+        self_normalised(log_w),
+        self_normalised(log_v),
+    )
+
+
+def partly_uniform(
+    log_density: np.ndarray, uniform: float, manifold: AbstractManifold
+) -> np.ndarray:
+    """Log densities of the mixture that is uniform by a share `uniform`."""
+    log_uniform = np.log(uniform) - manifold.log_total_volume()
+    return np.logaddexp(log_uniform, log_density + np.log1p(-uniform))
+
+
+def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -> Estimate:
+    """∫ a log a/b − a + b by samples of a proposal; KL(a‖b) where both have mass 1."""
+    a, b = np.exp(log_a - log_proposal), np.exp(log_b - log_proposal)
+    # a log a is 0 where a is.
+    log_ratio = np.where(a > 0, log_a, log_b) - log_b
+    return estimate(a * log_ratio - a + b)
+
+
+def relative_ess(w: np.ndarray) -> Estimate:
+    """(mean w)²/mean w², its error to first order."""
+    share, square = w / w.mean(), w**2 / (w**2).mean()
+    value = float(w.mean() ** 2 / (w**2).mean())
+    return Estimate(value, value * estimate(2 * share - square).error)
+
+
+def self_normalised(log_w: np.ndarray) -> Estimate:
+    """mean(−log w) + log mean w, its error to first order."""
+    w = np.exp(log_w)
+    return Estimate(float(np.log(w.mean()) - log_w.mean()), estimate(w / w.mean() - log_w).error)
+
+
+def moments(rows: np.ndarray, others: np.ndarray) -> Moments:
+    """Of two sets of independent rows: how far their means and their covariances are apart."""
+    products = (
+        np.einsum("ni,nj->nij", centred, centred).reshape(len(centred), -1)
+        for centred in (part - part.mean(0) for part in (rows, others))
+    )
+    return Moments(squared_distance(rows, others), squared_distance(*products))
+
+
+def squared_distance(rows: np.ndarray, others: np.ndarray) -> Estimate:
+    """‖E rows − E others‖², without the bias of finite samples, so that it may be negative.
+
+    With V the covariance of the difference of means, the squared difference has the mean
+    ‖Δ‖² + tr V and the variance 4ΔᵀVΔ + 2 tr V².
+    """
+    difference = rows.mean(0) - others.mean(0)
+    v = np.cov(rows.T) / len(rows) + np.cov(others.T) / len(others)
+    square = (v**2).sum()
+    value = difference @ difference - np.trace(v)
+    variance = 4 * max(difference @ v @ difference - square, 0) + 2 * square
+    return Estimate(float(value), float(np.sqrt(variance)))

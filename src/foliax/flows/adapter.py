@@ -1,0 +1,75 @@
+"""The one place where flowjax distributions become ambient densities."""
+
+import dataclasses
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from flowjax.bijections import AbstractBijection, Invert
+from flowjax.distributions import AbstractDistribution, StandardNormal, Transformed
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.scaled import Scaled
+from foliax.registry import storable
+
+
+@storable("ambient.FromFlowjax")
+class FromFlowjax(AbstractAmbient):
+    """Any unconditional flowjax distribution of shape (m,), as it is; its path costs nothing."""
+
+    distribution: AbstractDistribution
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, distribution: AbstractDistribution):
+        if len(distribution.shape) != 1 or distribution.cond_shape is not None:
+            raise ValueError(
+                "FromFlowjax needs an unconditional distribution over vectors, got shape "
+                f"{distribution.shape} and cond_shape {distribution.cond_shape}."
+            )
+        self.distribution = distribution
+        self.dim = distribution.shape[0]
+
+    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Log density at x; cost 0."""
+        log_prob = self.distribution.log_prob(x)
+        return log_prob, jnp.zeros_like(log_prob)
+
+    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+        """One draw."""
+        return self.distribution.sample(key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flowjax(AbstractAmbientSpec):
+    """A description by a function: (key, dim) -> a flowjax distribution, in scaled coordinates."""
+
+    make: Callable[[PRNGKeyArray, int], AbstractDistribution]
+
+    def build(
+        self,
+        dim: int,
+        *,
+        shift: Float[Array, " m"],
+        scale: Float[Array, " m"],
+        key: PRNGKeyArray,
+    ) -> AbstractAmbient:
+        """What the function makes, scaled to the data."""
+        return Scaled(FromFlowjax(self.make(key, dim)), shift, scale)
+
+
+def flow_to_normal(bijection: AbstractBijection) -> FromFlowjax:
+    """The density of x for which bijection(x) ~ N(0, I).
+
+    The bijection runs from data to base, so ``log_prob`` takes its cheap, direct side.
+    """
+    return FromFlowjax(Transformed(StandardNormal(bijection.shape), Invert(bijection)))
+
+
+def near_identity(mlp: eqx.nn.MLP, factor: float = 0.01) -> eqx.nn.MLP:
+    """The network with its last layer shrunk, so that a flow starts close to the identity."""
+    shrink = lambda leaf: leaf * factor if eqx.is_inexact_array(leaf) else leaf  # noqa: E731
+    return eqx.tree_at(
+        lambda m: m.layers[-1], mlp, replace_fn=lambda layer: jax.tree.map(shrink, layer)
+    )

@@ -1,0 +1,60 @@
+"""What a model file can name: the classes that foliax's modules register, and a few of others."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+
+import equinox as eqx
+import flowjax.bijections
+import flowjax.distributions
+import jax
+import jax.numpy as jnp
+import paramax
+
+from ..registry import storable, storable_function
+
+MODULES = (
+    "density",
+    "dequantizers",
+    "estimators",
+    "flows",
+    "manifolds",
+    "manifolds.ball",
+    "paper.targets",
+    "training",
+)
+"""Imported before a file is decoded. No other module is ever imported because of a file."""
+
+
+@functools.cache
+def import_storable_modules() -> None:
+    """Import all modules of foliax with storable classes, since classes register on import."""
+    for name in MODULES:
+        importlib.import_module(f"foliax.{name}")
+
+
+for _cls in (eqx.nn.Linear, eqx.nn.MLP):
+    storable(f"equinox.{_cls.__name__}")(_cls)
+for _cls in (paramax.NonTrainable, paramax.Parameterize):
+    storable(f"paramax.{_cls.__name__}")(_cls)
+for _cls in (
+    flowjax.bijections.Chain,
+    flowjax.bijections.Coupling,
+    flowjax.bijections.Flip,
+    flowjax.bijections.Invert,
+    flowjax.bijections.MaskedAutoregressive,
+    flowjax.bijections.Scan,
+    flowjax.distributions.StandardNormal,
+    flowjax.distributions.Transformed,
+):
+    storable(f"flowjax.{_cls.__name__}")(_cls)
+
+storable_function(
+    "identity", inspect.signature(eqx.nn.MLP.__init__).parameters["final_activation"].default
+)
+storable_function("relu", jax.nn.relu)
+storable_function("silu", jax.nn.silu)
+storable_function("tanh", jnp.tanh)
+storable_function("where", jnp.where)

@@ -1,0 +1,148 @@
+"""Products of manifolds."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..registry import storable
+from . import auxiliary
+from .auxiliary import Auxiliary
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    Ambient,
+    Aux,
+    Point,
+    Scalar,
+    check_branches,
+)
+from .local import SideBySide, Unchanged
+
+
+@storable("manifolds.Product")
+class Product(AbstractManifold):
+    """Y₁ × … × Y_k, of any manifolds, products too: a row of a mixed table; measure: the product.
+
+    A point is the concatenation of the factors' points. Distance: √Σ d_i².
+    """
+
+    factors: tuple[AbstractManifold, ...]
+
+    def __init__(self, *factors: AbstractManifold):
+        if not factors:
+            raise ValueError("Product needs at least one factor.")
+        self.factors = factors
+
+    @property
+    def dim(self) -> int:
+        return sum(factor.dim for factor in self.factors)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (sum(factor.size for factor in self.factors),)
+
+    def split(self, y: Float[Array, "... size"]) -> list[Array]:
+        """The factors' points."""
+        return pieces(y, [factor.size for factor in self.factors])
+
+    def join(self, parts: list[Array]) -> Array:
+        """The point of the product."""
+        return jnp.concatenate(parts, axis=-1)
+
+    def violation(self, y: Point) -> Scalar:
+        return jnp.max(jnp.stack([f.violation(part) for f, part in self._with(y)]))
+
+    def complaint(self, y: np.ndarray) -> str:
+        parts = np.split(y, np.cumsum([factor.size for factor in self.factors])[:-1])
+        off = [float(f.violation(jnp.asarray(v))) for f, v in zip(self.factors, parts, strict=True)]
+        worst = int(np.argmax(off))
+        factor = self.factors[worst]
+        return f"factor {worst}, {factor}: {factor.complaint(parts[worst])}"
+
+    def project(self, y: Point) -> Point:
+        return self.join([f.project(part) for f, part in self._with(y)])
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        pairs = zip(self._with(y), self.split(other), strict=True)
+        return jnp.sqrt(sum((f.distance(a, b) ** 2 for (f, a), b in pairs), jnp.zeros(())))
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        return jnp.concatenate([f.features(part) for f, part in self._with(y)])
+
+    def log_total_volume(self) -> float:
+        return sum(factor.log_total_volume() for factor in self.factors)
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        keys = jax.random.split(key, len(self.factors))
+        return self.join([f.sample_uniform(key=k) for f, k in zip(self.factors, keys, strict=True)])
+
+    def dequantization(self) -> Joint:
+        return Joint(*(factor.dequantization() for factor in self.factors))
+
+    def local_coordinates(self, rows: np.ndarray) -> SideBySide | None:
+        sizes = tuple(factor.size for factor in self.factors)
+        columns = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
+        found = [f.local_coordinates(c) for f, c in zip(self.factors, columns, strict=True)]
+        if all(part is None for part in found):
+            return None
+        parts = tuple(p or Unchanged(f) for p, f in zip(found, self.factors, strict=True))
+        return SideBySide(Product(*(part.working for part in parts)), parts, sizes)
+
+    def _with(self, y: Point) -> zip[tuple[AbstractManifold, Array]]:
+        return zip(self.factors, self.split(y), strict=True)
+
+
+@storable("manifolds.Joint")
+class Joint(AbstractDequantization):
+    """Dequantizations side by side: x, z concatenated, branches multiplied, log_volumes added."""
+
+    parts: tuple[AbstractDequantization, ...]
+    manifold: Product
+
+    def __init__(self, *parts: AbstractDequantization):
+        self.parts = parts
+        self.manifold = Product(*(part.manifold for part in parts))
+
+    def __check_init__(self):
+        check_branches(self)
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return auxiliary.joined(*(part.auxiliary for part in self.parts))
+
+    @property
+    def ambient_dim(self) -> int:
+        return sum(part.ambient_dim for part in self.parts)
+
+    @property
+    def branches(self) -> int:
+        return math.prod(part.branches for part in self.parts)
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        xs = pieces(x, [part.ambient_dim for part in self.parts])
+        ys, zs = zip(*(p.quantize(v) for p, v in zip(self.parts, xs, strict=True)), strict=True)
+        return jnp.concatenate(ys), jnp.concatenate(zs)
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        ys = self.manifold.split(y)
+        zs = pieces(z, [part.auxiliary.size for part in self.parts])
+        each = [p.preimages(a, b) for p, a, b in zip(self.parts, ys, zs, strict=True)]
+        return functools.reduce(_crossed, each)
+
+
+def _crossed(left, right):
+    """Every branch of one beside every branch of the other."""
+    (x1, v1), (x2, v2) = left, right
+    x = jnp.concatenate([jnp.repeat(x1, len(x2), axis=0), jnp.tile(x2, (len(x1), 1))], axis=1)
+    return x, (v1[:, None] + v2).reshape(-1)
+
+
+def pieces(v: Float[Array, "... n"], sizes: list[int]) -> list[Array]:
+    """The last axis cut into consecutive pieces."""
+    return jnp.split(v, np.cumsum(sizes)[:-1], axis=-1)

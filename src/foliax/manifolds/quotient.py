@@ -1,0 +1,176 @@
+"""Quotients of manifolds by finite groups."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..registry import storable
+from .auxiliary import Auxiliary
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    Ambient,
+    Aux,
+    Point,
+    Scalar,
+    check_branches,
+)
+from .rotations import orbit_preimages
+from .sphere import Sphere
+
+Matrices = tuple[tuple[tuple[float, ...], ...], ...]
+
+
+def _nested(group) -> Matrices:
+    return tuple(tuple(tuple(float(v) for v in row) for row in g) for g in np.asarray(group))
+
+
+@storable("manifolds.Quotient")
+class Quotient(AbstractManifold):
+    """Y/G, G a finite group of orthogonal matrices: y and its images under G are one point.
+
+    `side="left"`: y ↦ gy, for vectors and matrices; `side="right"`: y ↦ yg, for matrices.
+    Measure: push-forward, of volume vol(Y)/|G|, so that the density is the sum over the orbit.
+    Representative: the image nearest e_d (vectors) or Id (matrices); ties at the edge of that
+    domain are one point, which `distance` knows: the least over the orbit.
+    """
+
+    base: AbstractManifold
+    group: Matrices = eqx.field(static=True, converter=_nested)
+    side: Literal["left", "right"] = eqx.field(static=True, default="left")
+
+    def __check_init__(self):
+        g = np.array(self.group)
+        acted = self.base.shape[0] if self.side == "left" else self.base.shape[-1]
+        if self.side == "right" and len(self.base.shape) == 1:
+            raise ValueError("A group acts on vectors from the left: use side='left'.")
+        if g.ndim != 3 or g.shape[1:] != (acted, acted):
+            raise ValueError(
+                f"The group must be matrices of shape (order, {acted}, {acted}), got {g.shape}."
+            )
+        if np.abs(np.einsum("aij,akj->aik", g, g) - np.eye(acted)).max() > 1e-6:
+            raise ValueError("The group's matrices must be orthogonal.")
+        apart = np.abs(g[:, None] - g).max((2, 3)) + 2 * np.eye(len(g))
+        if apart.min() < 1e-6:
+            raise ValueError("The group lists an element twice.")
+        products = np.einsum("aij,bjk->abik", g, g).reshape(-1, 1, acted, acted)
+        gaps = np.abs(products - g).max((2, 3)).min(1)
+        if gaps.max() > 1e-6 or np.abs(g - np.eye(acted)).max((1, 2)).min() > 1e-6:
+            raise ValueError(
+                "These matrices are not a group: products or the identity are missing."
+            )
+        with jax.ensure_compile_time_eval():
+            images = self.orbit(jnp.asarray(self._reference()))
+            off = float(jax.vmap(self.base.violation)(images).max())
+        if off > 1e-4:
+            raise ValueError(
+                f"The group does not keep {self.base}: an image is off it by {off:.3g}."
+            )
+
+    @property
+    def dim(self) -> int:
+        return self.base.dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.base.shape
+
+    def _actions(self) -> np.ndarray:
+        """The group as matrices on flat points."""
+        g = np.array(self.group)
+        rows, columns = self.base.shape if len(self.base.shape) == 2 else (self.base.size, 1)
+        if self.side == "left":
+            return np.stack([np.kron(m, np.eye(columns)) for m in g])
+        return np.stack([np.kron(np.eye(rows), m.T) for m in g])
+
+    def _reference(self) -> np.ndarray:
+        if len(self.base.shape) == 2:
+            return np.eye(*self.base.shape).reshape(-1)
+        return np.eye(self.base.size)[-1]
+
+    def orbit(self, y: Point) -> Float[Array, "g size"]:
+        """All images of y."""
+        return jnp.asarray(self._actions(), y.dtype) @ y
+
+    def violation(self, y: Point) -> Scalar:
+        return self.base.violation(y)
+
+    def complaint(self, y: np.ndarray) -> str:
+        return self.base.complaint(y)
+
+    def project(self, y: Point) -> Point:
+        images = self.orbit(self.base.project(y))
+        return images[jnp.argmax(images @ self._reference().astype(y.dtype))]
+
+    def distance(self, y: Point, other: Point) -> Scalar:
+        return jax.vmap(lambda image: self.base.distance(y, image))(self.orbit(other)).min()
+
+    def features(self, y: Point) -> Float[Array, " f"]:
+        """Mean and second moments of the orbit's features for groups of order 2 (axes: 0 and yyᵀ).
+
+        Low moments of larger groups are constant; there, soft nearness to 24 fixed directions c:
+        (1/κ) log mean_g exp(κ⟨f(gy), c⟩), f the base's features.
+        """
+        images = jax.vmap(self.base.features)(self.orbit(y))
+        if len(self.group) <= 2:
+            moments = (images.T @ images / len(images))[np.triu_indices(images.shape[1])]
+            return jnp.concatenate([images.mean(0), moments])
+        directions = np.random.default_rng(0).normal(size=(24, images.shape[1]))
+        directions *= 1.5 / np.linalg.norm(directions, axis=1, keepdims=True)
+        heights = images @ jnp.asarray(directions.T, y.dtype)
+        kappa = 8.0
+        return jax.nn.logsumexp(kappa * heights, axis=0) / kappa
+
+    def log_total_volume(self) -> float:
+        return self.base.log_total_volume() - math.log(len(self.group))
+
+    def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
+        return self.project(self.base.sample_uniform(key=key))
+
+    def dequantization(self) -> Orbits:
+        return Orbits(self, self.base.dequantization())
+
+
+@storable("manifolds.Orbits")
+class Orbits(AbstractDequantization):
+    """A quotient from its base: |G| times the branches, the same z and log_volume."""
+
+    manifold: Quotient
+    base: AbstractDequantization
+
+    def __check_init__(self):
+        check_branches(self)
+
+    @property
+    def auxiliary(self) -> Auxiliary:
+        return self.base.auxiliary
+
+    @property
+    def ambient_dim(self) -> int:
+        return self.base.ambient_dim
+
+    @property
+    def branches(self) -> int:
+        return self.base.branches * len(self.manifold.group)
+
+    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
+        y, z = self.base.quantize(x)
+        images = self.manifold.orbit(y)
+        nearest = jnp.argmax(images @ self.manifold._reference().astype(y.dtype))
+        return images[nearest], z
+
+    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
+        return orbit_preimages(self.base, self.manifold.orbit(y), z)
+
+
+def ProjectiveSpace(d: int) -> Quotient:
+    """RP^d = S^d / {±1}: axes, x ≡ −x; measure: area, half the sphere's."""
+    identity = np.eye(d + 1)
+    return Quotient(Sphere(d), np.stack([identity, -identity]))

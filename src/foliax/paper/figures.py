@@ -1,0 +1,140 @@
+"""`draw`: the paper's figures of our own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from matplotlib.figure import Figure
+
+from ..density import DequantizedDensity
+from ..manifolds.conversions import vectors_from_latlon
+from ..plots import save
+from ..plots.scene import grid_side
+from ..plots.style import (
+    DATA_EDGE,
+    MAP,
+    MODEL,
+    SMALL,
+    TINY,
+    colour_bar,
+    colour_scale,
+    tidy,
+    values_for,
+)
+from . import model_cache, pictures
+from .pictures import Pair, log_density, sheet
+from .recipes import named
+
+CELLS, QUICK_CELLS = 12_800, 1_800
+"""Log densities of a sphere's map; other maps have a part of that."""
+SUFFIXES = (".png", ".pdf")
+
+
+def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
+    """Along the equator of S²: the density, above p(r | s) of the flow and q(r | s) learned."""
+    (pair,) = pairs
+    side = 2 * grid_side(cells)
+    lon = np.linspace(-180, 180, side + 1)
+    points = vectors_from_latlon(np.zeros_like(lon), lon, degrees=True)
+    radii = np.linspace(0, most_radius(pair.learned, points), side + 1)[1:]
+    logs = np.stack(radius_logs(pair.learned, points, radii))
+    scale = colour_scale(logs, np.ones_like(logs))
+    figure = sheet(7.4, 4.2)
+    axes: Any = figure.subplots(2, 2, height_ratios=(0.45, 1.0), sharex=True, sharey="row")
+    curves = [np.exp(log_density(density, points)) for density in pair]
+    for ax in axes[0]:
+        ax.plot(lon, curves[0], color=MODEL, lw=1.4, ls="--")
+        ax.plot(lon, curves[1], color=DATA_EDGE, lw=1.4)
+        tidy(ax)
+    names = ("exact: p(r | s) of the flow", "learned: q(r | s)")
+    for ax, values, name in zip(axes[1], logs, names, strict=True):
+        shown = values_for(scale, values).T
+        look = {"norm": scale.norm, "cmap": MAP, "shading": "gouraud", "rasterized": True}
+        ax.pcolormesh(lon, radii, shown, **look)
+        ax.set_xlim(-180, 180)
+        ax.set_xlabel("longitude (°)", fontsize=SMALL)
+        ax.set_xticks(range(-180, 181, 90))
+        ax.tick_params(labelsize=TINY)
+        ax.set_title(name, fontsize=SMALL)
+    figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
+    axes[0, 0].set_ylabel("density\nper steradian", fontsize=SMALL)
+    axes[1, 0].set_ylabel("radius r", fontsize=SMALL)
+    axes[0, 0].legend(("target", "learned"), frameon=False, fontsize=TINY)
+    colour_bar(figure, axes[1], scale, "density per unit of radius", shrink=0.9)
+    return figure
+
+
+@eqx.filter_jit
+def _radius_logs(density: DequantizedDensity, point, radii) -> tuple[Any, Any]:
+    model = paramax.unwrap(density)
+    features = model.manifold.features(point)
+    joint = jax.vmap(lambda r: jax.nn.logsumexp(model.log_branches_and_cost(point, r)[0]))
+    learned = jax.vmap(lambda r: model.dequantizer.log_prob(features, r))
+    total = density.log_prob(point).value
+    return joint(radii) - total, learned(radii)
+
+
+def radius_logs(
+    density: DequantizedDensity, points: np.ndarray, radii: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms [point, radius] of p(r | s) = r² π(rs)/∫ r² π(rs) dr and of q(r | s) on S²."""
+    column = jnp.asarray(radii, jnp.float32)[:, None]
+    found = [_radius_logs(density, jnp.asarray(s, jnp.float32), column) for s in points]
+    exact, learned = (
+        np.stack([np.asarray(part, float) for part in parts]) for parts in zip(*found, strict=True)
+    )
+    return exact, learned
+
+
+def most_radius(density: DequantizedDensity, points: np.ndarray) -> float:
+    """A radius that q(r | s) exceeds by 1 % at most, whatever the point s."""
+    model = paramax.unwrap(density)
+
+    def high(s):
+        return model.dequantizer.transform(model.manifold.features(s), jnp.full(1, 0.99))[0]
+
+    return float(jax.jit(jax.vmap(high))(jnp.asarray(points, jnp.float32)).max())
+
+
+class Picture(NamedTuple):
+    """A figure: its name for people, the rows whose densities it shows, and how it is drawn."""
+
+    words: str
+    rows: tuple[str, ...]
+    drawn: Callable[[tuple[Pair, ...], int], Figure]
+
+
+S2 = "table1-s2-foliax"
+TORI = "table3-correlated-foliax", "table3-unimodal-foliax", "table3-multimodal-foliax"
+PICTURES = {
+    "sphere": Picture("S²", (S2,), pictures.sphere),
+    "hypersphere": Picture("S³", ("table2-s3-foliax",), pictures.hypersphere),
+    "torus": Picture("T²", TORI, pictures.torus),
+    "rotations": Picture("SO(3)", ("table4-so-3-foliax",), pictures.rotations),
+    "dequantization": Picture("dequantization", (S2,), dequantization),
+}
+
+
+def draw(folder: Path, *, quick: bool, show: Callable[[str], None]) -> list[Path]:
+    """Every figure as a PNG and a PDF file in `folder`; `show` is told which one is next.
+
+    `quick`: short trainings and coarse maps: whether it runs, not how well.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for name, picture in PICTURES.items():
+        show(picture.words)
+        rows = [named(row, quick) for row in picture.rows]
+        pairs = tuple(
+            Pair(row.target(model_cache.TRIAL), model_cache.learned(folder, row)) for row in rows
+        )
+        figure = picture.drawn(pairs, QUICK_CELLS if quick else CELLS)
+        made += [save(figure, folder / f"{name}{suffix}", dpi=200) for suffix in SUFFIXES]
+    return made

@@ -1,0 +1,285 @@
+"""Pictures of a target p beside a learned density q: maps, slices, axes and angles."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter
+
+from ..density import AbstractDensity, AbstractTarget, DequantizedDensity
+from ..evaluation import metrics
+from ..manifolds.conversions import (
+    latlon_from_vectors,
+    rotations_from_vectors,
+    vectors_from_rotations,
+)
+from ..plots import projections
+from ..plots.disks import blank, disk, graticule
+from ..plots.fields import SphereField
+from ..plots.scene import grid_side
+from ..plots.sphere import mollweide_map, place
+from ..plots.style import (
+    DATA,
+    DATA_EDGE,
+    MAP,
+    MODEL,
+    SMALL,
+    TINY,
+    Scale,
+    colour_bar,
+    colour_scale,
+    outlined,
+    tidy,
+    values_for,
+)
+
+KEY = 1
+"""The seed of samples, and of log densities by sampling."""
+BELOW = {"orientation": "horizontal", "shrink": 0.5, "aspect": 36, "pad": 0.04}
+
+
+class Pair(NamedTuple):
+    """A target and what was learned of it."""
+
+    target: AbstractTarget
+    learned: DequantizedDensity
+
+
+def log_density(density: AbstractDensity, points: np.ndarray) -> np.ndarray:
+    """Log densities of points, in float64."""
+    return metrics.log_densities(density, points, key=jax.random.key(KEY))[0]
+
+
+def sheet(width: float, height: float) -> Figure:
+    """An empty figure, of inches."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+SIDES = ((25.0, 0.0), (-25.0, 180.0))
+"""Latitude and longitude above which the globes are seen: opposite ones, so that all is."""
+
+
+def sphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
+    """p and q on S², as maps and as globes from two sides."""
+    (pair,) = pairs
+    fields = [SphereField.of(lambda points, d=d: log_density(d, points), cells) for d in pair]
+    scale = _scale_of(fields)
+    figure = sheet(7.4, 3.75)
+    grid = figure.add_gridspec(2, 4)
+    axes = []
+    for i, (field, words) in enumerate(zip(fields, ("target", "learned"), strict=True)):
+        chart: Any = figure.add_subplot(grid[0, 2 * i : 2 * i + 2], projection="mollweide")
+        mollweide_map(chart, field, scale)
+        _degrees(chart)
+        chart.set_title(words, fontsize=SMALL + 1)
+        for lon in (-120.0, -60.0, 0.0, 60.0, 120.0):
+            _mark(chart, _signed(lon), lon, 0.0, va="top", size=6)
+        sides = [figure.add_subplot(grid[1, 2 * i + j]) for j in range(2)]
+        for ax, side in zip(sides, SIDES, strict=True):
+            _globe(ax, field, scale, side)
+        axes += [chart, *sides]
+    colour_bar(figure, axes, scale, "density per steradian", aspect=34)
+    return figure
+
+
+def _degrees(ax: Any) -> None:
+    """Latitudes with a true minus."""
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _signed(np.rad2deg(v))))
+
+
+def _mark(ax: Any, words: str, lon: float, lat: float, **how: Any) -> None:
+    outlined(ax, float(np.deg2rad(lon)), float(np.deg2rad(lat)), words, **how)
+
+
+def _signed(degrees: float) -> str:
+    return f"{degrees:.0f}°".replace("-", "−")
+
+
+def _globe(ax: Axes, field: SphereField, scale: Scale, side: tuple[float, float]) -> None:
+    seen = projections.globe(*side)
+    disk(ax, seen, field, scale)
+    blank(ax, 1.03)
+    graticule(ax, seen)
+    ax.set_title(f"from above {place(*side)}", fontsize=TINY)
+
+
+def _scale_of(fields: list[SphereField], shares: np.ndarray | None = None) -> Scale:
+    """One scale for some fields, whose spheres have the given shares of the whole."""
+    weights = np.stack([field.weights for field in fields])
+    if shares is not None:
+        weights = weights * shares[:, None, None]
+    return colour_scale(np.stack([field.logs for field in fields]), weights)
+
+
+HEIGHTS = (-0.8, -0.4, 0.0, 0.4, 0.8)
+MERIDIAN = 75.0
+"""In the middle of the slices' maps, so that no mode is cut at their rim."""
+
+
+def hypersphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
+    """p and q on S³, on five spheres S² of constant y₄."""
+    (pair,) = pairs
+    fields = [[slice_of(density, h, cells // 4) for h in HEIGHTS] for density in pair]
+    # dy = √(1 − h²) dh ds on S³.
+    shares = np.tile(np.sqrt(1 - np.square(HEIGHTS)), 2)
+    scale = _scale_of([field for row in fields for field in row], shares)
+    figure = sheet(7.4, 2.5)
+    axes: Any = figure.subplots(2, len(HEIGHTS), subplot_kw={"projection": "mollweide"})
+    for ax, field in zip(axes.flat, fields[0] + fields[1], strict=True):
+        mollweide_map(ax, field, scale, MERIDIAN)
+        ax.set_xticklabels([])
+        ax.set_yticklabels([])
+        for name, lon, lat in (("s₁", 0.0, 0.0), ("s₂", 90.0, 0.0), ("s₃", MERIDIAN, 78.0)):
+            _mark(ax, name, lon - MERIDIAN, lat, size=6)
+    for ax, h in zip(axes[0], HEIGHTS, strict=True):
+        ax.set_title(f"y₄ = {h:g}".replace("-", "−"), fontsize=SMALL)
+    for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
+        ax.set_ylabel(words, fontsize=SMALL + 1)
+    colour_bar(figure, axes, scale, "density per unit of volume of S³", **BELOW)
+    return figure
+
+
+def slice_of(density: AbstractDensity, height: float, cells: int) -> SphereField:
+    """The log density at (√(1 − h²)·s, h) of S³ as a function of s ∈ S²."""
+
+    def logs(directions: np.ndarray) -> np.ndarray:
+        return log_density(density, on_slice(directions, height))
+
+    return SphereField.of(logs, cells)
+
+
+def on_slice(directions: np.ndarray, height: float) -> np.ndarray:
+    """(√(1 − h²)·s, h) of unit vectors s."""
+    last = np.full((len(directions), 1), height)
+    return np.concatenate([np.sqrt(1 - height**2) * directions, last], axis=1)
+
+
+def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
+    """p above q on T², by both angles."""
+    figure = sheet(7.4, 5.55)
+    axes: Any = figure.subplots(2, len(pairs), sharex=True, sharey=True)
+    ticks, words = np.linspace(0, 2 * np.pi, 5), ("0", "π/2", "π", "3π/2", "2π")
+    names = ("correlated", "unimodal", "multimodal")
+    for column, pair, name in zip(axes.T, pairs, names, strict=True):
+        logs = np.stack([torus_logs(density, grid_side(cells // 3)) for density in pair])
+        scale = colour_scale(logs, np.ones_like(logs))
+        for ax, values in zip(column, logs, strict=True):
+            ax.imshow(
+                values_for(scale, values),
+                norm=scale.norm,
+                cmap=MAP,
+                extent=(0, 2 * np.pi, 0, 2 * np.pi),
+                origin="lower",
+                interpolation="bilinear",
+            )
+            ax.set_xticks(ticks, words, fontsize=TINY)
+            ax.set_yticks(ticks, words, fontsize=TINY)
+        column[0].set_title(name, fontsize=SMALL + 1)
+        column[1].set_xlabel("θ₁ (rad)", fontsize=SMALL)
+        how = BELOW | {"shrink": 0.95, "aspect": 24, "pad": 0.03}
+        colour_bar(figure, column, scale, "density per rad²", **how)
+    for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
+        ax.set_ylabel(f"{words}\nθ₂ (rad)", fontsize=SMALL)
+    return figure
+
+
+def torus_logs(density: AbstractDensity, side: int) -> np.ndarray:
+    """Log densities [θ₂, θ₁] at the middles of side × side cells of [0, 2π)²."""
+    middles = (np.arange(side) + 0.5) / side * 2 * np.pi
+    points = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
+    wrapped = (points + np.pi) % (2 * np.pi) - np.pi
+    return log_density(density, wrapped).reshape(side, side)
+
+
+SHOWN, DRAWN = 1_500, 20_000
+"""Rotations drawn as dots, and in the histogram."""
+POLES = {
+    "x": (0.0, 0.0),
+    "y": (90.0, 0.0),
+    "−y": (-90.0, 0.0),
+    "z": (0.0, 84.0),
+    "−z": (0.0, -84.0),
+}
+
+
+def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
+    """Samples of p and q by the axes of rotation, coloured by the angle; below, its density."""
+    (pair,) = pairs
+    n = min(DRAWN, 2 * cells)
+    keys = jax.random.split(jax.random.key(KEY))
+    drawn = [metrics.samples(d, n, key=key) for d, key in zip(pair, keys, strict=True)]
+    figure = sheet(7.4, 4.3)
+    grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 0.85))
+    norm, charts = Normalize(0, 180), []
+    for i, (rows, words) in enumerate(zip(drawn, ("target", "learned"), strict=True)):
+        ax: Any = figure.add_subplot(grid[0, i], projection="mollweide")
+        _axes_of_rotations(ax, rows[:SHOWN], norm)
+        ax.set_title(f"{words}, {len(rows[:SHOWN]):,} samples", fontsize=SMALL + 1)
+        charts.append(ax)
+    bar = figure.colorbar(ScalarMappable(norm, MAP), ax=charts, shrink=0.8, aspect=20, pad=0.02)
+    bar.set_label("rotation angle (°)", fontsize=SMALL)
+    bar.set_ticks(list(range(0, 181, 45)))
+    bar.ax.tick_params(labelsize=TINY)
+    _angles_of_rotations(figure.add_subplot(grid[1, :]), pair, drawn[1])
+    return figure
+
+
+def _axes_of_rotations(ax: Any, rows: np.ndarray, norm: Normalize) -> None:
+    vectors = vectors_from_rotations(rows, degrees=True)
+    lat, lon = latlon_from_vectors(vectors, degrees=False)
+    angles = np.linalg.norm(vectors, axis=1)
+    look = {"s": 7, "cmap": MAP, "norm": norm, "edgecolors": "black", "linewidths": 0.15}
+    ax.scatter(lon, lat, c=angles, **look, rasterized=True, zorder=3)
+    ax.grid(color="0.8", lw=0.5)
+    ax.set_axisbelow(True)
+    ax.set_longitude_grid(90)
+    ax.set_latitude_grid(30)
+    ax.set_longitude_grid_ends(90)
+    ax.tick_params(labelsize=TINY)
+    ax.set_xticklabels([])
+    _degrees(ax)
+    for name, (lon, lat) in POLES.items():
+        where = float(np.deg2rad(lon)), float(np.deg2rad(lat))
+        rim = [withStroke(linewidth=2.5, foreground="white")]
+        ax.text(*where, name, size=10, ha="center", va="center", path_effects=rim, zorder=4)
+
+
+def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
+    angles = np.linalg.norm(vectors_from_rotations(rows, degrees=True), axis=1)
+    edges = list(range(0, 181, 3))
+    look = {"density": True, "color": DATA, "edgecolor": DATA_EDGE, "linewidth": 0.4}
+    ax.hist(angles, edges, **look, label=f"learned, {len(rows):,} samples")
+    at = np.linspace(0, 180, 91)
+    ax.plot(at, angle_density(pair.target, at), color=MODEL, lw=1.6, label="target, exact")
+    ax.set_xlim(0, 180)
+    ax.set_ylim(0, None)
+    ax.set_xticks(range(0, 181, 30))
+    ax.set_xlabel("rotation angle (°)", fontsize=SMALL)
+    ax.set_ylabel("density per degree", fontsize=SMALL)
+    ax.legend(frameon=False, fontsize=SMALL, loc="upper left")
+    tidy(ax)
+
+
+def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 4900) -> np.ndarray:
+    """The density per degree of the angle ω of rotations, by the mean over their axes n.
+
+    Against Haar measure, n is uniform and ω has the density (1 − cos ω)/π per radian.
+    """
+    log_volume = density.manifold.log_total_volume()
+
+    def mean(angle: float) -> float:
+        def logs(axes: np.ndarray) -> np.ndarray:
+            return log_density(density, rotations_from_vectors(angle * axes)) + log_volume
+
+        field = SphereField.of(logs, cells)
+        return float((field.weights * np.exp(field.logs)).sum())
+
+    angles = np.deg2rad(degrees)
+    return np.array([mean(a) for a in angles]) * (1 - np.cos(angles)) / 180

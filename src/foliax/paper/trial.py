@@ -1,0 +1,103 @@
+"""One trial of one row: training and evaluation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import time
+import zlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ..density import AbstractTarget, DequantizedDensity, coarse
+from ..estimators import Fitted, ManifoldODE, MobiusFlow, settled
+from ..estimators.dequantized_flow import FIRST
+from ..evaluation import metrics
+from ..training.history import INTERRUPTED
+from .recipes import Row
+from .results import settings
+
+SAMPLES, EXACT = 20_000, 100_000
+"""Samples of q and of p for their moments: p's are cheap."""
+ANGLES = "raw angles"
+VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
+
+
+def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
+    """What is stored of trial `number` of a row, by what `fit` gave."""
+    target = row.target(number)
+    compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
+    settle_key = jax.random.fold_in(compare_key, 0)
+    began = time.monotonic()
+    density = fitted.density
+    if isinstance(density, DequantizedDensity) and math.isfinite(row.tol):
+        # What is compared is the same density; its estimates are better.
+        density = settled(density, key=settle_key)
+    found = metrics.compare(coarse(density), target, row.points, key=compare_key, tol=row.tol)
+    drawn = metrics.samples(fitted.density, min(SAMPLES, 10 * row.points), key=q_key)
+    exact = metrics.samples(target, EXACT, key=p_key)
+    embed = eqx.filter_jit(jax.vmap(target.manifold.features))
+    moments = metrics.moments(
+        *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
+    )
+    measured = {
+        "mean": moments.mean,
+        "covariance": moments.covariance,
+        "KL(q‖p)": found.kl_qp,
+        "KL(p‖q)": found.kl_pq,
+        "ESS": found.ess,
+        "mass": found.mass,
+        "rms error of log q": found.log_error,
+        "KL(q‖p), self-normalised": found.self_normalised_qp,
+        "KL(p‖q), self-normalised": found.self_normalised_pq,
+    }
+    if row.angles:
+        # In [0, 2π), as the paper's.
+        raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
+        measured |= {f"mean, {ANGLES}": raw.mean, f"covariance, {ANGLES}": raw.covariance}
+    return {
+        **settings(row, number),
+        "parameters": fitted.record.parameters,
+        "draws": draws,
+        "training seconds": round(fitted.record.seconds, 1),
+        "evaluation seconds": round(time.monotonic() - began, 1),
+        "events": fitted.record.events,
+        "metrics": measured,
+        "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
+    }
+
+
+def key_of(row: Row, number: int) -> PRNGKeyArray:
+    """Another for every row and trial."""
+    return jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
+
+
+def fit(row: Row, number: int) -> tuple[Fitted, int]:
+    """The density of trial `number`, whose seed it is, and how many draws it has seen."""
+    target, training = row.target(number), row.spec.training
+    rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
+    drawn = training.steps * training.batch
+    match row.spec:
+        case MobiusFlow() as spec:
+            fitted, draws = spec.fit_target(target.manifold, target, key=fit_key), 0
+        case ManifoldODE() as spec:
+            fitted, draws = spec.fit(target.manifold, sampler(target), key=fit_key), drawn
+        case spec if row.rows:
+            data = metrics.samples(target, row.rows, key=rows_key)
+            fitted, draws = spec.fit(row.where, data, key=fit_key), row.rows
+        case spec:
+            fitted, draws = spec.fit(row.where, sampler(target), key=fit_key), drawn + FIRST
+    if fitted.record.stopped == INTERRUPTED:
+        # The trainer would make do with what it has; a trial is whole or none.
+        raise KeyboardInterrupt
+    return fitted, draws
+
+
+def sampler(target: AbstractTarget):
+    """Fresh draws for the trainer."""
+    return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))

@@ -1,0 +1,45 @@
+"""How a training went: what progress bars show, and what reports and model files keep."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from ..registry import storable
+
+INTERRUPTED = "interrupted"
+"""`Record.stopped` of a fit that the user ended; it holds what was reached by then."""
+
+
+@storable("record.Block")
+class Block(NamedTuple):
+    """What is reported after every block of steps."""
+
+    step: int
+    steps: int
+    loss: float
+    validation: float
+    best_validation: float
+    seconds: float
+
+
+@storable("record.Record")
+@dataclasses.dataclass
+class Record:
+    """The whole training."""
+
+    parameters: int
+    history: list[Block] = dataclasses.field(default_factory=list)
+    events: list[str] = dataclasses.field(default_factory=list)
+    stopped: str = ""
+    seconds: float = 0.0
+    best_step: int = 0
+    best_validation: float = math.nan
+    mass: tuple[float, float] | None = None
+    """Total mass of the density and its standard error, where it was measured."""
+
+    @staticmethod
+    def from_json(known: dict) -> Record:
+        """The record that `dataclasses.asdict` gave, after a passage through JSON."""
+        return Record(**{**known, "history": [Block(*entry) for entry in known["history"]]})

@@ -1,0 +1,185 @@
+"""Large offsets and narrow regions: densities whose digits float32 would lose."""
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+import foliax
+from foliax.density.localized import LocalizedDensity
+from foliax.estimators import (
+    DirectionalMixture,
+    Fitted,
+    LocalKernel,
+    ScaleMixtureKernel,
+    UnsupportedManifoldError,
+)
+from foliax.evaluation import metrics
+from foliax.evaluation.mass import mass_is_off, total_mass_of_fit
+from foliax.flows import GaussianMixture, RealNVP
+from foliax.io import dumps, loads
+from foliax.manifolds.local import ResolutionError
+from foliax.training import Record
+
+from ..cli.running import run, run_json
+
+KEY = jax.random.key(0)
+N = 300
+QUICK = foliax.Training(steps=60, batch=64, block=30)
+FLOWS = {
+    1: foliax.DequantizedFlow(GaussianMixture(4), training=QUICK),
+    2: foliax.DequantizedFlow(RealNVP(2, 8), training=QUICK),
+}
+
+
+TWICE = metrics.Estimate(2.0, 0.01)
+
+
+def normal(*shape):
+    return np.random.default_rng(0).normal(size=shape)
+
+
+LINES = {
+    "positive 101325 ± 3": (foliax.PositiveReals(1), 101325.0, 3.0),
+    "northing 5.4e6 ± 20": (foliax.Euclidean(1), 5.4e6, 20.0),
+    "Julian day 2.46e6 ± 10": (foliax.Euclidean(1), 2.46e6, 10.0),
+    "real 1e7 ± 1": (foliax.Euclidean(1), 1e7, 1.0),
+    "interval": (foliax.Interval(0.0, 1e9), 5e8, 1.0),
+}
+
+
+@pytest.mark.parametrize("spec", [ScaleMixtureKernel(), LocalKernel(), FLOWS[1]], ids=type)
+@pytest.mark.parametrize("name", LINES)
+def test_mass_is_one_and_samples_differ(name, spec):
+    manifold, centre, spread = LINES[name]
+    rows = centre + spread * normal(N, 1)
+    density = spec.fit(manifold, rows, key=KEY).density
+    grid = np.linspace(centre - 15 * spread, centre + 15 * spread, 6001)
+    mass = np.trapezoid(np.exp(foliax.evaluate(density, grid[:, None]).value), grid)
+    assert abs(mass - 1) < 0.005
+    drawn = metrics.samples(density, 500, key=KEY)
+    assert len(np.unique(drawn)) > 490  # two of 500 floats may be equal by chance
+    assert drawn.dtype == np.float64
+    # The mean of 500 draws of rows of this spread, and the fit's own error.
+    assert abs(drawn.mean() - centre) < spread * (4 / np.sqrt(500) + 4 / np.sqrt(N))
+    # Sixty steps leave a flow short of the truth; a lost offset would cost many nats.
+    entropy = np.log(spread) + 0.5 * np.log(2 * np.pi * np.e)
+    assert abs(foliax.evaluate(density, rows).value.mean() + entropy) < 1
+
+
+def valley(width):
+    points = np.array([0.6, 0.0, 0.8]) + width * normal(N, 3)
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("spec", [ScaleMixtureKernel(), FLOWS[2]], ids=type)
+def test_a_valley_of_100_metres_on_the_earth(spec):
+    width = 50 / 6_371_000
+    rows = valley(width)
+    density = spec.fit(foliax.Sphere(2), rows, key=KEY).density
+    assert isinstance(density, LocalizedDensity)
+    # A grid in the tangent plane, whose area is that of the sphere to 1e-10.
+    side = np.linspace(-10 * width, 10 * width, 161)
+    plane = np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
+    points = density.coordinates.centre + plane @ density.coordinates.basis.T
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    values = np.exp(foliax.evaluate(density, points).value)
+    assert abs(values.sum() * (side[1] - side[0]) ** 2 - 1) < 0.01
+    drawn = metrics.samples(density, 300, key=KEY)
+    apart = np.linalg.norm(drawn - drawn.mean(0), axis=1)
+    assert 0.5 * width < np.median(apart) < 3 * width
+
+
+def test_large_counts_and_far_cells():
+    counts = np.random.default_rng(0).poisson(1e6, (N, 1)).astype(float)
+    for manifold, rows in [
+        (foliax.Naturals(1), counts),
+        (foliax.Integers(1), counts - 3e6),
+        (foliax.Rounded(0.5, offset=1e6), 1e6 + 0.5 * np.round(30 * normal(N, 1))),
+    ]:
+        density = ScaleMixtureKernel().fit(manifold, rows, key=KEY).density
+        step = getattr(manifold, "step", 1.0)
+        low, high = rows.min() - 40 * rows.std(), rows.max() + 40 * rows.std()
+        cells = rows[0] + step * np.arange(np.floor(low - rows[0, 0]), high - rows[0, 0])
+        cells = cells[(cells > low) & (cells < high)][:, None]
+        mass = np.exp(foliax.evaluate(density, cells).value).sum()
+        assert abs(mass - 1) < 1e-3
+        assert not np.any(metrics.samples(density, 50, key=KEY) % step)
+
+
+def test_a_mixed_table_and_its_model_file():
+    manifold = foliax.Product(foliax.Sphere(2), foliax.PositiveReals(1))
+    rows = np.concatenate([valley(0.5), 101325 + 3 * normal(N, 1)], axis=1)
+    fitted = ScaleMixtureKernel().fit(manifold, rows, key=KEY)
+    loaded = loads(dumps(fitted.density)).density
+    np.testing.assert_array_equal(
+        foliax.evaluate(loaded, rows).value, foliax.evaluate(fitted.density, rows).value
+    )
+    found = total_mass_of_fit(fitted.density, rows, key=KEY)
+    assert found is not None
+    assert abs(found.value - 1) < 4 * found.error
+    assert found.error < 0.03
+
+
+def test_the_check_sees_a_density_of_another_mass():
+    rows = normal(N, 1)
+    density = ScaleMixtureKernel().fit(foliax.Euclidean(1), rows, key=KEY).density
+    wrong = foliax.density.Stacked((density,), jax.numpy.log(jax.numpy.array([1.2])))
+    found = total_mass_of_fit(wrong, rows, key=KEY)
+    assert found is not None
+    assert abs(found.value - 1.2) < 4 * found.error
+    assert mass_is_off(Record(0, mass=tuple(found)))
+    assert not mass_is_off(Record(0, mass=(1.01, 0.01)))
+    assert mass_is_off(Record(0, mass=(float("nan"), 0.01)))
+
+
+def test_groups_that_cannot_be_told_apart_are_refused():
+    rows = np.concatenate([normal(N, 1), 1e9 + normal(N, 1)])
+    with pytest.raises(ResolutionError, match="single precision tells") as caught:
+        ScaleMixtureKernel().fit(foliax.Euclidean(1), rows, key=KEY)
+    assert caught.value.coordinate == 0
+
+
+def test_a_spec_that_cannot_serve_the_local_coordinates_says_so():
+    with pytest.raises(UnsupportedManifoldError, match="so close together"):
+        DirectionalMixture().fit(foliax.Sphere(2), valley(1e-5), key=KEY)
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    path = tmp_path / "p.csv"
+    table = pd.DataFrame({"x": normal(N), "p": 101325 + 3 * normal(N)})
+    table.to_csv(path, index=False)
+    found = run_json("fit", path, "-s", "real(x); positive(p)", "-m", "kernel", "--strict")
+    assert abs(found["total mass"][0] - 1) < 4 * found["total mass"][1]
+    assert "total mass" in run("info", tmp_path / "p.foliax").output
+    drawn = run_json("sample", tmp_path / "p.foliax", "-n", 200)["rows"]
+    assert len({row["p"] for row in drawn}) == 200
+    monkeypatch.setattr(
+        "foliax.evaluation.mass.total_mass_of_fit", lambda *_, **__: metrics.Estimate(2.0, 0.01)
+    )
+    off = run("fit", path, "-s", "real(x)", "-m", "kernel", "--strict", code=1)
+    assert "total mass is 2.000" in off.output
+
+
+def test_a_column_that_cannot_be_represented_is_named(tmp_path):
+    path = tmp_path / "p.csv"
+    groups = np.concatenate([normal(N), 1e9 + normal(N)])
+    pd.DataFrame({"x": normal(2 * N), "p": groups}).to_csv(path, index=False)
+    result = run("fit", path, "-s", "real(x); real(p)", "-m", "kernel", code=2)
+    assert "Column p: of 540 different values" in result.output
+    assert not list(tmp_path.glob("*.foliax"))
+
+
+def test_the_estimator_warns_where_the_mass_is_off(monkeypatch):
+    monkeypatch.setattr(
+        "foliax.evaluation.mass.total_mass_of_fit", lambda *_, **__: metrics.Estimate(2.0, 0.01)
+    )
+    with pytest.warns(UserWarning, match="total mass is 2.000"):
+        foliax.DensityEstimator(model="kernel").fit(normal(50, 1))
+
+
+def test_validation_rows_are_in_the_same_coordinates():
+    rows = 1e7 + normal(N, 1)
+    fitted = FLOWS[1].fit(foliax.Euclidean(1), rows, key=KEY, validation=1e7 + normal(50, 1))
+    assert isinstance(fitted, Fitted)
+    assert abs(fitted.record.best_validation - 1.42) < 0.3

@@ -1,0 +1,68 @@
+"""The mixture against scipy's formula, in large batches too; and where it begins."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture as EM
+
+from foliax.flows import Residual
+from foliax.flows.mixture import even_mixture, placed_mixture
+from tests.flows.cases import DIM, SCALE, SHIFT, SPECS, build, log_probs, shaken
+
+
+def test_density_equals_the_sum_of_normals_in_a_large_batch():
+    """In 8,000 rows, because a fused pair of small sums once came out wrong only there."""
+    mixture = shaken(SPECS["mixture"]).inner
+    x = 2 * jr.normal(jr.key(0), (8_000, DIM))
+    factors = mixture._factors()
+    covariances = jnp.linalg.inv(factors @ jnp.swapaxes(factors, 1, 2))
+    normals = [
+        jax.scipy.stats.multivariate_normal.logpdf(x, mean, covariance)
+        for mean, covariance in zip(mixture.means, covariances, strict=True)
+    ]
+    expected = jax.nn.logsumexp(jnp.stack(normals, 1) + jax.nn.log_softmax(mixture.logits), axis=1)
+    assert jnp.allclose(log_probs(mixture, x)[0], expected, rtol=1e-4, atol=1e-3)
+
+
+def parted(n=2_000):
+    """Three narrow parts far from one another, in the scaled coordinates."""
+    which = jr.randint(jr.key(1), (n,), 0, 3)
+    return 2 * jnp.eye(DIM)[which] + 0.1 * jr.normal(jr.key(2), (n, DIM))
+
+
+def test_an_even_mixture_has_variance_one():
+    """k^(−2/m) within components and the rest between them; one alone is N(0, I)."""
+    one = even_mixture(1, DIM, key=jr.key(0))
+    assert jnp.all(one.means == 0)
+    assert jnp.all(one.log_diagonals == 0)
+    many = even_mixture(4_000, DIM, key=jr.key(0))
+    between = many.means.var(0)
+    within = jnp.exp(-2 * many.log_diagonals[0])
+    # The variance of a variance from 4,000 normal means is 2/4,000.
+    assert jnp.allclose(between + within, 1.0, atol=4 * np.sqrt(2 / 4_000))
+
+
+def test_a_placed_mixture_is_the_one_that_em_finds():
+    x = parted()
+    found = EM(3, init_params="k-means++", n_init=3, reg_covar=1e-4, random_state=0).fit(x)
+    placed = log_probs(placed_mixture(3, x), x)[0]
+    assert np.allclose(placed, found.score_samples(np.asarray(x, float)), atol=1e-3)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_a_residual_flow_begins_where_the_points_are(components):
+    """The layers hardly move points, so the flow starts at the score of the mixture alone."""
+    spec, s = Residual(layers=2, width=8, components=components), parted()
+    x = jnp.array(SHIFT) + jnp.array(SCALE) * s
+    plain = build(spec)
+    placed = spec.placed(plain, x)
+    assert spec.placed(plain, x[:components]) is plain, "too few to place anything"
+    if components == 1:
+        assert placed is plain
+        return
+    entropy = DIM * (0.5 * np.log(2 * np.pi * np.e) + np.log(0.1)) + np.log(3)
+    mean = float(log_probs(placed, x)[0].mean()) + float(jnp.log(jnp.array(SCALE)).sum())
+    assert mean == pytest.approx(-entropy, abs=0.3)
+    assert log_probs(plain, x)[0].mean() < log_probs(placed, x)[0].mean() - 1

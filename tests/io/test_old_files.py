@@ -1,0 +1,76 @@
+"""Model files that an older foliax wrote: they load, and say what they said then."""
+
+import platform
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import foliax
+from foliax import io
+from foliax.estimators import AbstractSpec
+from foliax.evaluation import metrics
+from foliax.io import model_file
+from foliax.training import Record
+
+FOLDER = Path(__file__).parent / "fixtures"
+FILES = sorted(path.stem for path in FOLDER.glob("*.foliax"))
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, np.ndarray]:
+    with np.load(FOLDER / "answers.npz") as arrays:
+        return dict(arrays)
+
+
+def test_every_file_has_answers(told):
+    assert len(FILES) == 9
+    kinds = ("draws", "errors", "rows", "values")
+    assert sorted(told) == sorted(f"{name} {kind}" for name in FILES for kind in kinds)
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"),
+    reason="The last bits depend on the processor: these are of x86-64 with FMA.",
+)
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_file_gives_the_same_bits(name, told):
+    density = io.load(FOLDER / f"{name}.foliax").density
+    found = foliax.evaluate(density, told[f"{name} rows"], tol=0.05, key=jax.random.key(1))
+    np.testing.assert_array_equal(found.value, told[f"{name} values"])
+    np.testing.assert_array_equal(found.error, told[f"{name} errors"])
+    draws = metrics.samples(density, 4, key=jax.random.key(2))
+    np.testing.assert_array_equal(draws, told[f"{name} draws"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_file_has_its_spec_and_record(name):
+    saved = io.load(FOLDER / f"{name}.foliax")
+    assert isinstance(saved.spec, AbstractSpec)
+    assert isinstance(saved.record, Record)
+    assert saved.record.seconds > 0
+    assert saved.versions["foliax"] == "0.1.0.dev0"
+    assert name == "table" or saved.extra == {"name": name}
+
+
+def test_the_fields_of_an_old_spec_keep_their_values():
+    spec = io.load(FOLDER / "stack.foliax").spec
+    assert (spec.validation, spec.prior) == (0.3, 5.0)
+    kernel, flow = spec.specs
+    assert (kernel.smallest, kernel.largest) == (0.5, 1.4e8)
+    assert (flow.ambient.components, flow.dequantizer.width, flow.objective.samples) == (2, 4, 2)
+    training = flow.training
+    assert (training.steps, training.batch, training.block, training.warmup) == (20, 16, 10, 2)
+
+
+def test_an_old_table_has_its_schema_and_rows():
+    model = model_file.load(FOLDER / "table.foliax")
+    assert model.schema.text() == (
+        "where: sphere(lat=lat, lon=lon); depth: positive(depth, unit=km); "
+        "magnitude: rounded(magnitude, step=0.1); stations: count(stations)"
+    )
+    assert repr(model.schema.manifold()) == repr(model.density.manifold)
+    assert [len(rows.frame) for rows in (model.evidence.train, model.evidence.test)] == [20, 5]
+    assert model.about == {"seed": 0, "data": "quakes.csv"}
+    assert len(model.record.history) == 2
