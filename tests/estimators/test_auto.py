@@ -37,7 +37,7 @@ class Failing(AbstractSpec):
 
     error: Exception
 
-    def fit(self, where, rows, *, key, weights=None, validation=None):
+    def _fit(self, where, rows, *, key, weights=None, validation=None):
         raise self.error
 
 
