@@ -19,6 +19,8 @@ class Entry(NamedTuple):
     identifier: str
     cls: type
     renamed_fields: Mapping[str, str]
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = lambda fields: fields
+    """Turns the decoded fields of an older file into those of today."""
 
 
 _by_identifier: dict[str, Entry] = {}
@@ -31,6 +33,7 @@ def storable(
     *,
     aliases: tuple[str, ...] = (),
     renamed_fields: Mapping[str, str] | None = None,
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = lambda fields: fields,
 ) -> Callable[[C], C]:
     """Register a dataclass, an equinox module or a NamedTuple under a stable identifier.
 
@@ -40,6 +43,8 @@ def storable(
         identifier: What new files say, as `group.Name`. Never change it.
         aliases: Identifiers of older files, which load as this class.
         renamed_fields: Names of fields in older files, each with the field's name today.
+        upgrade: Turns the decoded fields of an older file into those of today, where a new name is
+            not enough, such as another unit.
 
     Returns:
         A decorator that returns the class itself.
@@ -62,7 +67,7 @@ def storable(
                     f"for {cls}."
                 )
         _check_renamed(cls, renamed)
-        entry = Entry(identifier, cls, renamed)
+        entry = Entry(identifier, cls, renamed, upgrade)
         _by_class[cls] = entry
         _by_identifier.update(dict.fromkeys(names, entry))
         return cls

@@ -16,9 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import io
-from .density import Evaluation, evaluate
-from .estimators.auto import fit_watched, spec_of
-from .evaluation import samples
+from .density import Dataset, Evaluation
+from .estimators import get_estimator
 from .evaluation.mass import check_total_mass, mass_is_off
 from .io import model_file
 from .io.training_data import Evidence, gather
@@ -74,10 +73,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
         key = _key(self.random_state)
-        spec = spec_of(self.model, minutes=float(self.minutes))
+        estimator = get_estimator(self.model, time_limit=60 * float(self.minutes))
         naming = contextlib.nullcontext() if self.schema_ is None else self.schema_.naming_columns()
         with naming:
-            fitted = fit_watched(spec, self.manifold_, rows, key=key, weights=sample_weight)
+            data = Dataset(rows, self.manifold_, sample_weight)
+            fitted = estimator.fit(data, key=key)
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
         if mass_is_off(fitted.record):
             warnings.warn(fitted.record.events[-1], stacklevel=2)
@@ -101,13 +101,13 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Exact draws: an array, or with a schema a table in its columns and units."""
         check_is_fitted(self)
-        drawn = samples(self.density_, n_samples, key=_key(random_state))
+        drawn = self.density_.sample(n_samples, key=_key(random_state))
         return drawn if self.schema_ is None else self.schema_.decode(drawn)
 
     def typicality(self, X: Any, n_samples: int = 2000) -> np.ndarray:
         """The share of the model's own samples that are less likely than each row."""
         value = self._evaluate(X).value
-        own = samples(self.density_, n_samples, key=_key(self.random_state))
+        own = self.density_.sample(n_samples, key=_key(self.random_state))
         return np.searchsorted(np.sort(self._scores(own)), value) / n_samples
 
     def modes(self, n_samples: int = 2000, neighbours: int = 50) -> Any:
@@ -117,7 +117,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         standardised features), each improved by a random search that narrows down.
         """
         check_is_fitted(self)
-        drawn = samples(self.density_, n_samples, key=_key(self.random_state))
+        drawn = self.density_.sample(n_samples, key=_key(self.random_state))
         height = self._scores(drawn)
         features = np.asarray(jax.vmap(self.manifold_.features)(jnp.asarray(drawn)), float)
         features = features / np.maximum(features.std(0), 1e-9)
@@ -158,7 +158,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         model_file.save(
             path,
             self.density_,
-            spec=spec_of(self.model, minutes=self.minutes),
+            spec=get_estimator(self.model, time_limit=60 * float(self.minutes)),
             schema=self.schema_,
             record=self.record_,
             evidence=evidence,
@@ -214,11 +214,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         return best, height
 
     def _scores(self, points: np.ndarray) -> np.ndarray:
-        return evaluate(self.density_, points, tol=self.tol).value
+        return self.density_.evaluate(points, tol=self.tol).value
 
     def _evaluate(self, X: Any) -> Evaluation:
         check_is_fitted(self)
-        return evaluate(self.density_, self._points(self._table(X)), tol=self.tol)
+        return self.density_.evaluate(self._points(self._table(X)), tol=self.tol)
 
     def _table(self, X: Any, *, reset: bool = False) -> Any:
         """X as scikit-learn checks it: a frame of the schema's columns, or an array."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from foliax.training import Block
+    from foliax.training import Block, Callback
 
 F = TypeVar("F", bound=Callable[..., Any])
 NO, BAD_INPUT = 1, 2
@@ -62,19 +62,29 @@ class Stage(NamedTuple):
 
     show: Callable[[str], None]
 
-    def candidate(self, name: str) -> None:
-        """Which way of fitting is tried."""
-        self._end_if_asked()
-        self.show(name)
+    def callback(self) -> Callback:
+        """Show the progress of a fit, and end it where a signal asks for that."""
+        from foliax.training import Callback
 
-    def block(self, block: Block) -> None:
-        """How far a training is."""
-        self._end_if_asked()
-        self.show(f"flow, step {block.step} of {block.steps}, held out {block.best_validation:.4f}")
+        show = self.show
 
-    def _end_if_asked(self) -> None:
-        if _signals:
-            raise KeyboardInterrupt
+        class ShowProgress(Callback):
+            def on_candidate(self, name: str) -> None:
+                end_if_asked()
+                show(name)
+
+            def on_block(self, block: Block) -> None:
+                end_if_asked()
+                best = f"{block.best_validation:.4f}"
+                show(f"flow, step {block.step} of {block.steps}, held out {best}")
+
+        return ShowProgress()
+
+
+def end_if_asked() -> None:
+    """Raise `KeyboardInterrupt` where a signal has arrived that Python lost."""
+    if _signals:
+        raise KeyboardInterrupt
 
 
 def guarded(command: F) -> F:

@@ -128,7 +128,7 @@ def fit_and_save(
     """
     import jax
 
-    from foliax.estimators.auto import fit_watched
+    from foliax.density import Dataset
     from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
     from foliax.io.training_data import gather, split
@@ -140,15 +140,8 @@ def fit_and_save(
     train, test = split(len(table.points), held_out if keep_rows else 0.0, k1)
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.naming_columns():
-            fitted = fit_watched(
-                spec,
-                table.schema.manifold(),
-                table.points[train],
-                key=k2,
-                weights=None if table.weights is None else table.weights[train],
-                on_candidate=stage.candidate,
-                on_block=stage.block,
-            )
+            data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
+            fitted = spec.fit(data, key=k2, callbacks=[stage.callback()])
         stage.show("measuring the total mass")
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
     evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None

@@ -6,7 +6,8 @@ May import: `dequantizers`, `flows` and `manifolds`.
 """
 
 from .base import AbstractDensity
-from .dequantized import DequantizedDensity, coarse, thorough
+from .dataset import Dataset, Sampler
+from .dequantized import DequantizedDensity
 from .evaluate import Evaluation, evaluate
 from .integrate import (
     RQMC,
@@ -19,6 +20,7 @@ from .integrate import (
     default_integrator,
 )
 from .log_prob import LogProb
+from .localized import LocalizedDensity
 from .mixture import Stacked
 from .pushforward import PushForward
 from .target import AbstractTarget
@@ -28,18 +30,19 @@ __all__ = [
     "AbstractDensity",
     "AbstractIntegrator",
     "AbstractTarget",
+    "Dataset",
     "DequantizedDensity",
     "Evaluation",
     "Exact",
     "Integrand",
+    "LocalizedDensity",
     "LogProb",
     "MonteCarlo",
     "Own",
     "PushForward",
     "Quadrature",
+    "Sampler",
     "Stacked",
-    "coarse",
     "default_integrator",
     "evaluate",
-    "thorough",
 ]

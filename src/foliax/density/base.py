@@ -3,61 +3,184 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
-from .batches import rows_log_prob
+from .batches import log_prob_in_batches
+from .evaluate import Evaluation, evaluate
 from .log_prob import LogProb
 
 Point = Float[Array, " size"]
+Condition = Float[Array, " c"] | None
+Budget = str
+"""`"coarse"`, `"default"` or `"thorough"`: how many z an integral over z takes."""
 
 
 class AbstractDensity(eqx.Module):
-    """A density on a manifold, against its reference measure: what metrics and plots see."""
+    """A density on a manifold, against its reference measure.
+
+    The public methods take rows: `log_prob`, `sample` and `evaluate`. A leaf implements `_log_prob`
+    and `_sample` for one point, which JAX can trace, and may override the methods for many rows
+    where it knows a faster way.
+    """
 
     manifold: eqx.AbstractVar[AbstractManifold]
 
-    @abc.abstractmethod
     def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+        self,
+        y: Float[Array, "*n size"] | np.ndarray,
+        *,
+        condition: Float[Array, "*n c"] | np.ndarray | None = None,
+        key: PRNGKeyArray | None = None,
     ) -> LogProb:
-        """Log density of y with its standard error, by a fixed budget; pure."""
+        """Log densities by a fixed budget: a pure function for `jit`, `vmap` and `grad`.
+
+        Args:
+            y: One point, of shape (size,), or rows of them.
+            condition: The features of the condition, one row for each point.
+            key: Noise, for densities that are integrated by sampling.
+
+        Returns:
+            Log densities and their standard errors, 0 where they are exact.
+        """
+        y = jnp.asarray(y)
+        condition = None if condition is None else jnp.asarray(condition)
+        if y.ndim == 1:
+            return self._log_prob(y, condition=condition, key=key)
+        keys = None if key is None else jax.random.split(key, len(y))
+        return jax.vmap(lambda y, c, k: self._log_prob(y, condition=c, key=k))(y, condition, keys)
+
+    def sample(
+        self,
+        n: int | None = None,
+        *,
+        condition: Float[Array, "*n c"] | np.ndarray | None = None,
+        key: PRNGKeyArray,
+    ) -> Any:
+        """Draw exact samples.
+
+        Args:
+            n: How many. Without it, one point that JAX can trace.
+            condition: The features of the condition: one vector for all, or a row for each.
+            key: The i-th of n samples uses `fold_in(key, i)`.
+
+        Returns:
+            A NumPy array of shape (n, size), or one point.
+
+        Raises:
+            FloatingPointError: A sample is not finite.
+        """
+        if n is None:
+            return self._sample(condition=condition, key=key)
+        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
+        rows = self.sample_rows(keys, condition=rows_of_condition(condition, n))
+        check_samples(rows)
+        return rows
+
+    def evaluate(
+        self,
+        rows: Any,
+        *,
+        tol: float = 0.01,
+        condition: Any = None,
+        key: PRNGKeyArray | None = None,
+        max_rounds: int = 4,
+        batch_size: int = 4096,
+    ) -> Evaluation:
+        """Log densities of rows to a tolerance; see :func:`foliax.evaluate`."""
+        known = {"condition": condition, "max_rounds": max_rounds, "batch_size": batch_size}
+        return evaluate(self, rows, tol=tol, key=key, **known)
 
     @abc.abstractmethod
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
-        """One exact draw."""
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
+    ) -> LogProb:
+        """Log density of one point."""
 
-    def log_probs(
-        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """`log_prob` and its errors of many rows; a row's number and the key choose its noise."""
-        return rows_log_prob(self, rows, numbers, key, chunk)
+    @abc.abstractmethod
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
+        """Draw one point."""
 
-    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
-        """`sample` by each of many keys."""
-        return np.asarray(_draws(self, keys))
+    def log_prob_rows(
+        self,
+        rows: np.ndarray,
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> LogProb:
+        """Log densities of rows, in batches; a row's noise is `fold_in(key, its id)`."""
+        return log_prob_in_batches(self, rows, row_ids, condition, key, batch_size)
 
-    def draws_and_log_probs(
-        self, keys: Key[Array, " n"], numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`draws` of the keys, and their `log_probs`: more can be known of a draw than of a row."""
-        rows = self.draws(keys)
-        return rows, *self.log_probs(rows, numbers, key, chunk)
+    def sample_rows(
+        self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Draw one point for each key."""
+        return np.asarray(_sample_keys(self, keys, condition))
+
+    def sample_rows_with_log_prob(
+        self,
+        keys: Key[Array, " n"],
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> tuple[np.ndarray, LogProb]:
+        """Draw one point for each key, with its log density.
+
+        A density may know more about its own samples than about given rows, such as their z.
+        """
+        rows = self.sample_rows(keys, condition=condition)
+        how = {"condition": condition, "key": key, "batch_size": batch_size}
+        return rows, self.log_prob_rows(rows, row_ids, **how)
 
     @property
     @abc.abstractmethod
     def work(self) -> int:
-        """How many evaluations of a flow or the like one `log_prob` takes."""
+        """Evaluations of a flow, or of something as expensive, that one log density takes."""
 
     @abc.abstractmethod
-    def refined(self) -> AbstractDensity:
+    def refine(self) -> AbstractDensity:
         """The same density with four times the budget; itself where it is exact."""
+
+    def with_budget(self, budget: Budget) -> AbstractDensity:
+        """The same density with few or many nodes per integral; itself where it is exact."""
+        return self
+
+
+def rows_of_condition(condition: Any, n: int) -> np.ndarray | None:
+    """One row of condition features for each of n samples."""
+    if condition is None:
+        return None
+    condition = np.asarray(condition)
+    return np.broadcast_to(condition, (n, condition.shape[-1]))
+
+
+def check_samples(rows: np.ndarray) -> None:
+    """Raise `FloatingPointError` where a sample is not finite."""
+    lost = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(lost):
+        raise FloatingPointError(
+            f"Sample {lost[0]} is not finite: {rows[lost[0]]} ({len(lost)} of {len(rows)} samples "
+            "are not). If a flow throws samples farther out than its floats reach, train it for "
+            "longer, at a lower learning rate, or bound its networks (activation='tanh')."
+        )
 
 
 @eqx.filter_jit
-def _draws(density: AbstractDensity, keys: Key[Array, " n"]) -> Float[Array, "n size"]:
-    return jax.lax.map(lambda key: density.sample(key=key), keys, batch_size=1024)
+def _sample_keys(
+    density: AbstractDensity, keys: Key[Array, " n"], condition: Array | np.ndarray | None
+) -> Float[Array, "n size"]:
+    def sample(key_and_condition):
+        key, condition = key_and_condition
+        return density._sample(condition=condition, key=key)
+
+    return jax.lax.map(sample, (keys, condition), batch_size=1024)

@@ -12,48 +12,69 @@ import numpy as np
 
 from .log_prob import LogProb
 
+CACHE_EVALUATIONS = 8192
+"""Evaluations of a flow at a time whose activations stay in the processor's cache."""
+MAX_AT_ONCE = 4096
+"""Rows evaluated at a time, however cheap each is."""
 
-def padded(values: np.ndarray) -> np.ndarray:
-    """The first one repeated at the end, up to the next power of two and at least 32.
 
-    So that few sizes are ever compiled.
+def pad_to_power_of_two(values: np.ndarray) -> np.ndarray:
+    """Repeat the first value at the end, up to the next power of two and at least 32.
+
+    So only a few sizes are ever compiled.
     """
     size = max(32, 1 << (len(values) - 1).bit_length())
     return np.concatenate([values, np.repeat(values[:1], size - len(values), axis=0)])
 
 
-def rows_log_prob(density, rows, numbers, key, chunk: int) -> tuple[np.ndarray, np.ndarray]:
-    """Log densities of rows in chunks of one compiled size; row numbers choose the keys."""
+def log_prob_in_batches(
+    density: Any,
+    rows: np.ndarray,
+    row_ids: np.ndarray,
+    condition: np.ndarray | None,
+    key: Any,
+    batch_size: int,
+) -> LogProb:
+    """Log densities of rows in batches of few compiled sizes."""
     if not len(rows):
-        return np.zeros(0), np.zeros(0)
-    found = in_chunks(_chunk_log_prob, density, rows, numbers, key, chunk)
-    return found.value, found.error
+        return LogProb(np.zeros(0), np.zeros(0))
+    inputs = (rows, row_ids, condition)
+    return map_batches(lambda *batch: _log_prob_batch(density, *batch, key), inputs, batch_size)
 
 
-def in_chunks(program: Callable[..., Any], density, rows, numbers, key, chunk: int) -> Any:
-    """`program(density, rows, numbers, key)` of chunks of one compiled size, put together."""
+def map_batches(program: Callable[..., Any], inputs: tuple[Any, ...], batch_size: int) -> Any:
+    """Call `program(*batch)` on batches of few sizes, and concatenate what it returns.
+
+    Args:
+        program: Takes one batch of each input; compiled for every size it meets.
+        inputs: Arrays of equal length; an input may be None.
+        batch_size: Rows at a time. The last batch is padded to a power of two.
+
+    Returns:
+        The results, as NumPy arrays.
+    """
     parts = []
-    for start in range(0, len(rows), chunk):
-        part, number = rows[start : start + chunk], numbers[start : start + chunk]
-        # Padded to a power of two, so that few sizes are ever compiled.
-        size = min(chunk, 1 << (len(part) - 1).bit_length())
-        padding = size - len(part)
-        part = np.concatenate([part, np.repeat(part[:1], padding, axis=0)])
-        number = np.concatenate([number, np.repeat(number[:1], padding)])
-        found = program(density, jnp.asarray(part), jnp.asarray(number), key)
-        parts.append(jax.tree.map(lambda a, n=size - padding: np.asarray(a)[:n], found))
+    for start in range(0, len(inputs[0]), batch_size):
+        batch = jax.tree.map(lambda a, s=start: np.asarray(a[s : s + batch_size]), inputs)
+        length = len(batch[0])
+        padding = min(batch_size, 1 << (length - 1).bit_length()) - length
+        padded = jax.tree.map(
+            lambda a, p=padding: jnp.asarray(np.concatenate([a, np.repeat(a[:1], p, axis=0)])),
+            batch,
+        )
+        parts.append(jax.tree.map(lambda a, n=length: np.asarray(a)[:n], program(*padded)))
     return jax.tree.map(lambda *each: np.concatenate(each), *parts)
 
 
-def at_once(density) -> int:
-    """As many rows at a time as keep the flow's activations in the processor's cache."""
-    return min(4096, max(1, 8192 // density.work))
+def rows_at_once(density: Any) -> int:
+    """How many rows at a time keep a density's activations in the processor's cache."""
+    return min(MAX_AT_ONCE, max(1, CACHE_EVALUATIONS // density.work))
 
 
 @eqx.filter_jit
-def _chunk_log_prob(density, rows, numbers, key) -> LogProb:
-    def one(row_and_number):
-        y, number = row_and_number
-        return density.log_prob(y, key=jax.random.fold_in(key, number))
+def _log_prob_batch(density, rows, row_ids, condition, key) -> LogProb:
+    def log_prob(row):
+        y, row_id, condition = row
+        return density._log_prob(y, condition=condition, key=jax.random.fold_in(key, row_id))
 
-    return jax.lax.map(one, (rows, numbers), batch_size=at_once(density))
+    return jax.lax.map(log_prob, (rows, row_ids, condition), batch_size=rows_at_once(density))

@@ -13,12 +13,17 @@ from ..dequantizers import AbstractDequantizer
 from ..flows import AbstractAmbient
 from ..manifolds import AbstractDequantization, AbstractManifold
 from ..registry import storable
-from .base import AbstractDensity
-from .batches import at_once, in_chunks
-from .integrate import RQMC, AbstractIntegrator, Integrand, Own, Quadrature, default_integrator
+from .base import AbstractDensity, Budget, Condition, Point
+from .batches import map_batches, rows_at_once
+from .integrate import (
+    AbstractIntegrator,
+    Integrand,
+    Own,
+    budgeted_integrator,
+    default_integrator,
+)
 from .log_prob import LogProb
 
-Point = Float[Array, " size"]
 Aux = Float[Array, " k"]
 Scalar = Float[Array, ""]
 
@@ -55,45 +60,58 @@ class DequantizedDensity(AbstractDensity):
         self.integrator = integrator or default_integrator(dequantization.auxiliary.size)
         self.manifold = dequantization.manifold
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def features(self, y: Point, condition: Condition = None) -> Float[Array, " f"]:
+        """What q(z | y) sees: the manifold's features of y, and those of the condition."""
+        features = self.manifold.features(y)
+        return features if condition is None else jnp.concatenate([features, condition])
+
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
-        return self._integral(y, None, key)
+        return self._integrate(y, condition, None, key)
 
     def sample_and_log_prob(
-        self, *, key: PRNGKeyArray, noise: PRNGKeyArray
+        self, *, condition: Condition = None, key: PRNGKeyArray, noise: PRNGKeyArray
     ) -> tuple[Point, LogProb]:
-        """One exact draw, by `key`, and its log density, by `noise` and the draw's own z.
+        """Draw one point by `key`, with its log density by `noise` and the point's own z.
 
-        z is of p(z | y), so that it is where q(z | y) may hardly look: with it among the z that are
-        summed, 1/p̂ is without bias, and log p̂ not too low in the mean. (Without it p̂ is without
-        bias, and log p̂ too low: by any amount, if q(z | y) misses where the flow has its mass.)
+        The z comes from p(z | y), so it lies where q(z | y) may hardly look. With it among the z
+        that are summed, 1/p̂ is unbiased, and log p̂ is not too low on average. Without it p̂ is
+        unbiased, and log p̂ is too low, by any amount if q(z | y) misses the flow's mass.
         """
         model = paramax.unwrap(self)
-        y, z = self.dequantization.quantize(model.ambient.sample(key=key))
+        x = model.ambient.sample(condition=condition, key=key)
+        y, z = self.dequantization.quantize(x)
         own = Own(
-            model.dequantizer.noise(model.manifold.features(y), z),
-            model.log_weight_and_cost(y, z)[0],
+            model.dequantizer.noise(model.features(y, condition), z),
+            model.log_weight(y, z, condition),
         )
-        return y, self._integral(y, own, noise)
+        return y, self._integrate(y, condition, own, noise)
 
-    def draws_and_log_probs(
-        self, keys: Key[Array, " n"], numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        data = np.asarray(jax.random.key_data(keys))
-        rows, found = in_chunks(_draws_and_log_probs, self, data, numbers, key, chunk)
-        return rows, found.value, found.error
+    def sample_rows_with_log_prob(
+        self,
+        keys: Key[Array, " n"],
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> tuple[np.ndarray, LogProb]:
+        inputs = (np.asarray(jax.random.key_data(keys)), row_ids, condition)
+        return map_batches(lambda *batch: _sample_batch(self, *batch, key), inputs, batch_size)
 
-    def _integral(self, y: Point, own: Own | None, key: PRNGKeyArray | None) -> LogProb:
+    def _integrate(
+        self, y: Point, condition: Condition, own: Own | None, key: PRNGKeyArray | None
+    ) -> LogProb:
         model, auxiliary = paramax.unwrap(self), self.dequantization.auxiliary
-        features = model.manifold.features(y)
+        features = model.features(y, condition)
 
         def log_weight(v):
-            return model.log_weight_and_cost(y, model.dequantizer.transform(features, v))[0]
+            return model.log_weight(y, model.dequantizer.transform(features, v), condition)
 
         def log_joint(u):
             z, log_slope = auxiliary.constrain(u)
-            return jax.nn.logsumexp(model.log_branches_and_cost(y, z)[0]) + log_slope
+            return jax.nn.logsumexp(model.log_branches(y, z, condition)) + log_slope
 
         def place(v):
             return auxiliary.unconstrain(model.dequantizer.transform(features, v))
@@ -102,61 +120,50 @@ class DequantizedDensity(AbstractDensity):
             Integrand(auxiliary.size, log_weight, log_joint, place, own), key=key
         )
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
-        return self.dequantization.quantize(paramax.unwrap(self.ambient).sample(key=key))[0]
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
+        x = paramax.unwrap(self.ambient).sample(condition=condition, key=key)
+        return self.dequantization.quantize(x)[0]
 
     @property
     def work(self) -> int:
         return self.integrator.work * self.dequantization.branches
 
-    def refined(self) -> DequantizedDensity:
-        finer = self.integrator.refined()
-        if finer is self.integrator:
-            return self
-        return self.by(finer)
+    def refine(self) -> DequantizedDensity:
+        finer = self.integrator.refine()
+        return self if finer is self.integrator else self.with_integrator(finer)
 
-    def by(self, integrator: AbstractIntegrator) -> DequantizedDensity:
+    def with_integrator(self, integrator: AbstractIntegrator) -> DequantizedDensity:
         """The same density with another way to integrate z out."""
         return DequantizedDensity(self.dequantization, self.ambient, self.dequantizer, integrator)
 
-    def log_branches_and_cost(self, y: Point, z: Aux) -> tuple[Float[Array, " b"], Scalar]:
-        """log π(x_b) + log_volume_b of every branch, and the mean cost of the ambient paths."""
+    def with_budget(self, budget: Budget) -> DequantizedDensity:
+        integrator = budgeted_integrator(self.dequantization.auxiliary.size, budget)
+        return self if integrator is None else self.with_integrator(integrator)
+
+    def log_branches(self, y: Point, z: Aux, condition: Condition = None) -> Float[Array, " b"]:
+        """log π(x_b) + log_volume_b of every branch."""
         x, log_volume = self.dequantization.preimages(y, z)
         if len(x) == 1:  # a batch axis of one would slow matrix products
-            log_prob, cost = self.ambient.log_prob_and_cost(x[0])
-            return log_prob + log_volume, cost
-        log_prob, cost = jax.vmap(self.ambient.log_prob_and_cost)(x)
-        return log_prob + log_volume, jnp.mean(cost)
+            return self.ambient.log_prob(x[0], condition) + log_volume
+        return jax.vmap(lambda x: self.ambient.log_prob(x, condition))(x) + log_volume
 
-    def log_weight_and_cost(self, y: Point, z: Aux) -> tuple[Scalar, Scalar]:
-        """log w(y, z) = logsumexp_b [log π(x_b) + log_volume_b] − log q(z | y), and the cost."""
-        branches, cost = self.log_branches_and_cost(y, z)
-        log_q = self.dequantizer.log_prob(self.manifold.features(y), z)
-        return jax.nn.logsumexp(branches) - log_q, cost
+    def log_weight(self, y: Point, z: Aux, condition: Condition = None) -> Scalar:
+        """log w(y, z) = logsumexp_b [log π(x_b) + log_volume_b] − log q(z | y)."""
+        log_q = self.dequantizer.log_prob(self.features(y, condition), z)
+        return jax.nn.logsumexp(self.log_branches(y, z, condition)) - log_q
 
 
 @eqx.filter_jit
-def _draws_and_log_probs(
-    density: DequantizedDensity, data: Array, numbers: Array, key: PRNGKeyArray
+def _sample_batch(
+    density: DequantizedDensity, key_data, row_ids, condition, key: PRNGKeyArray
 ) -> tuple[Array, LogProb]:
-    def one(data_and_number):
-        data, number = data_and_number
+    def sample(row):
+        key_data, row_id, condition = row
         return density.sample_and_log_prob(
-            key=jax.random.wrap_key_data(data), noise=jax.random.fold_in(key, number)
+            condition=condition,
+            key=jax.random.wrap_key_data(key_data),
+            noise=jax.random.fold_in(key, row_id),
         )
 
-    return jax.lax.map(one, (data, numbers), batch_size=at_once(density))
-
-
-def thorough(density: AbstractDensity) -> AbstractDensity:
-    """The density with 4,096 samples for z; as it is where z is not sampled."""
-    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size < 2:
-        return density
-    return density.by(RQMC(256))
-
-
-def coarse(density: AbstractDensity) -> AbstractDensity:
-    """The density with few nodes or samples for z: `evaluate` refines where that is not enough."""
-    if not isinstance(density, DequantizedDensity) or density.dequantization.auxiliary.size == 0:
-        return density
-    return density.by(Quadrature(48) if density.dequantization.auxiliary.size == 1 else RQMC(16))
+    rows = (key_data, row_ids, condition)
+    return jax.lax.map(sample, rows, batch_size=rows_at_once(density))

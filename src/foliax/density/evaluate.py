@@ -11,6 +11,10 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..manifolds.base import as_points
+from .log_prob import LogProb
+
+MIN_BATCH_SIZE = 64
+"""Rows in a batch of a refined density, however much each costs."""
 
 
 class Evaluation(NamedTuple):
@@ -21,7 +25,7 @@ class Evaluation(NamedTuple):
     reached: np.ndarray
 
     def describe(self, tol: float) -> str:
-        """One line on how it went."""
+        """Say in one line how many rows are within the tolerance."""
         missed = int((~self.reached).sum())
         if not missed:
             return f"All {len(self.value)} log densities have an error below {tol:g}."
@@ -33,62 +37,99 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    density,
+    density: Any,
     rows: Any,
     *,
     tol: float = 0.01,
+    condition: Any = None,
     key: PRNGKeyArray | None = None,
     max_rounds: int = 4,
-    chunk: int = 4096,
+    batch_size: int = 4096,
 ) -> Evaluation:
-    """Log densities of many rows, spending more samples only on rows whose error exceeds `tol`.
+    """Evaluate log densities, spending more samples only on rows whose error exceeds `tol`.
 
-    A row's noise depends on its content and the key, so neither chunks nor order matter. A row
-    keeps its first estimate that is within `tol`, or the last one, and `reached` says which. An
-    estimate with a rare, large weight has a large error and is made again: where such weights carry
-    much of a density, what is kept is too low by as much.
+    A row's noise depends on its content and the key, so neither batches nor order matter. A row
+    keeps its first estimate that is within `tol`, or the last one. An estimate with a rare, large
+    weight has a large error and is computed again: where such weights carry much of a density, the
+    estimate that is kept is too low by as much.
+
+    Args:
+        density: An `AbstractDensity`.
+        rows: Points, of shape (n, size), in float64 where they need it.
+        tol: The standard error to reach, in nats.
+        condition: An (n, c) array of condition features, for a conditional density.
+        key: Chooses the noise; by default `jax.random.key(0)`.
+        max_rounds: How often a row may be computed, each time with four times the samples.
+        batch_size: Rows at a time.
+
+    Returns:
+        Values, standard errors, and whether each error is within `tol`.
+
+    Raises:
+        OffManifoldError: A row is no point of the manifold.
+        FloatingPointError: A log density is NaN.
     """
     rows = as_points(density.manifold, rows)
-    numbers = np.array([zlib.crc32(row.tobytes()) for row in rows], np.uint32)
+    condition = None if condition is None else np.asarray(condition)
+    row_ids = np.array([zlib.crc32(row.tobytes()) for row in rows], np.uint32)
 
-    def ask(density, which, key, chunk):
-        return density.log_probs(rows[which], numbers[which], key, chunk)
+    def log_prob(density, which, key, batch_size):
+        some = None if condition is None else condition[which]
+        how = {"condition": some, "key": key, "batch_size": batch_size}
+        return density.log_prob_rows(rows[which], row_ids[which], **how)
 
-    key = jax.random.key(0) if key is None else key
-    found = until_within(ask, density, len(rows), tol, key=key, max_rounds=max_rounds, chunk=chunk)
-    refuse_nan(found.value, rows)
+    found = refine_to_tolerance(
+        log_prob,
+        density,
+        len(rows),
+        tol,
+        key=jax.random.key(0) if key is None else key,
+        max_rounds=max_rounds,
+        batch_size=batch_size,
+    )
+    check_not_nan(found.value, rows)
     return found
 
 
-def refuse_nan(log_density: np.ndarray, rows: np.ndarray) -> None:
-    """Raise where the log density of a row is NaN."""
+def check_not_nan(log_density: np.ndarray, rows: np.ndarray) -> None:
+    """Raise `FloatingPointError` where the log density of a row is NaN."""
     if np.isnan(log_density).any():
         row = int(np.argmax(np.isnan(log_density)))
         raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
 
 
-def until_within(
-    ask: Callable[..., tuple[np.ndarray, np.ndarray]],
-    density,
+def refine_to_tolerance(
+    log_prob: Callable[..., LogProb],
+    density: Any,
     n: int,
     tol: float,
     *,
     key: PRNGKeyArray,
     max_rounds: int = 4,
-    chunk: int = 4096,
+    batch_size: int = 4096,
 ) -> Evaluation:
-    """Values and errors of n rows, of which `ask(density, which, key, chunk)` asks for some.
+    """Evaluate n rows, and again with a refined density those whose error exceeds `tol`.
 
-    Those whose error is above `tol` are asked for again, of the refined density.
+    Args:
+        log_prob: `log_prob(density, which, key, batch_size)` evaluates some of the rows.
+        density: An `AbstractDensity`, refined in every round.
+        n: How many rows there are.
+        tol: The standard error to reach.
+        key: Chooses the noise of every round.
+        max_rounds: The most rounds.
+        batch_size: Rows at a time in the first round.
+
+    Returns:
+        Values, standard errors, and whether each error is within `tol`.
     """
     value, error = np.full(n, np.nan), np.full(n, np.inf)
     which = np.arange(n)
     for round_number in range(max_rounds):
         round_key = jax.random.fold_in(key, round_number)
-        value[which], error[which] = ask(density, which, round_key, chunk)
+        value[which], error[which] = log_prob(density, which, round_key, batch_size)
         which = which[~(error[which] <= tol)]
-        finer = density.refined()
+        finer = density.refine()
         if len(which) == 0 or finer is density:
             break
-        density, chunk = finer, max(64, chunk // 4)
+        density, batch_size = finer, max(MIN_BATCH_SIZE, batch_size // 4)
     return Evaluation(value, error, error <= tol)

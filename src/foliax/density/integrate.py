@@ -57,7 +57,7 @@ class AbstractIntegrator(eqx.Module):
         """How many z are evaluated for one y."""
 
     @abc.abstractmethod
-    def refined(self) -> AbstractIntegrator:
+    def refine(self) -> AbstractIntegrator:
         """The same with four times the work; itself where it is exact."""
 
 
@@ -73,7 +73,7 @@ class Exact(AbstractIntegrator):
     def work(self) -> int:
         return 1
 
-    def refined(self) -> Exact:
+    def refine(self) -> Exact:
         return self
 
 
@@ -109,7 +109,7 @@ class Quadrature(AbstractIntegrator):
     def work(self) -> int:
         return self.nodes + 1
 
-    def refined(self) -> Quadrature:
+    def refine(self) -> Quadrature:
         return Quadrature(4 * self.nodes, self.reach)
 
 
@@ -158,13 +158,13 @@ class RQMC(AbstractIntegrator):
         log_w = jax.lax.map(each, v) if self.points >= 1024 else jax.vmap(each)(v)
         if integrand.own is not None:
             log_w = log_w.at[0, place].set(integrand.own.log_weight)
-        return pooled(jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.points))
+        return combine_replicates(jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.points))
 
     @property
     def work(self) -> int:
         return self.points * self.replicates
 
-    def refined(self) -> RQMC:
+    def refine(self) -> RQMC:
         return RQMC(4 * self.points, self.replicates)
 
 
@@ -181,17 +181,17 @@ class MonteCarlo(AbstractIntegrator):
         log_w = jax.vmap(integrand.log_weight)(v)
         if integrand.own is not None:
             log_w = log_w.at[0].set(integrand.own.log_weight)
-        return pooled(log_w)
+        return combine_replicates(log_w)
 
     @property
     def work(self) -> int:
         return self.samples
 
-    def refined(self) -> MonteCarlo:
+    def refine(self) -> MonteCarlo:
         return MonteCarlo(4 * self.samples)
 
 
-def pooled(log_means: Float[Array, " r"]) -> LogProb:
+def combine_replicates(log_means: Float[Array, " r"]) -> LogProb:
     """Log of the mean of r independent estimates, with its standard error (to first order)."""
     r = log_means.shape[0]
     value = jax.nn.logsumexp(log_means) - jnp.log(r)
@@ -211,3 +211,18 @@ def default_integrator(k: int) -> AbstractIntegrator:
     if k == 0:
         return Exact()
     return Quadrature() if k == 1 else RQMC()
+
+
+def budgeted_integrator(k: int, budget: str) -> AbstractIntegrator | None:
+    """The integrator of k-dimensional z for a budget; None where the default one serves it.
+
+    `"coarse"`: few nodes, for `evaluate` to refine where they are too few. `"thorough"`: 4,096
+    samples, for rows whose error is not checked.
+    """
+    if budget == "coarse" and k > 0:
+        return Quadrature(48) if k == 1 else RQMC(16)
+    if budget == "thorough" and k > 1:
+        return RQMC(256)
+    if budget not in ("coarse", "default", "thorough"):
+        raise ValueError(f"budget is 'coarse', 'default' or 'thorough', not {budget!r}.")
+    return None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from ..manifolds.local import AbstractCoordinates
 from ..registry import storable
-from .base import AbstractDensity
+from .base import AbstractDensity, Budget, Condition, Point
 from .log_prob import LogProb
-
-Point = Float[Array, " size"]
 
 
 @storable("density.LocalizedDensity")
@@ -27,42 +25,63 @@ class LocalizedDensity(AbstractDensity):
     coordinates: AbstractCoordinates
     density: AbstractDensity
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         t, log_slope = self.coordinates.encode(y, jnp)
-        found = self.density.log_prob(t, context=context, key=key)
+        found = self.density._log_prob(t, condition=condition, key=key)
         return LogProb(found.value + log_slope, found.error)
 
-    def log_probs(
-        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_prob_rows(
+        self,
+        rows: np.ndarray,
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> LogProb:
         t, log_slope = self.coordinates.encode(np.asarray(rows, np.float64))
-        value, error = self.density.log_probs(t, numbers, key, chunk)
-        return np.asarray(value, np.float64) + log_slope, error
+        how = {"condition": condition, "key": key, "batch_size": batch_size}
+        value, error = self.density.log_prob_rows(t, row_ids, **how)
+        return LogProb(np.asarray(value, np.float64) + log_slope, error)
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
-        return self.coordinates.decode(self.density.sample(context=context, key=key), jnp)
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
+        return self.coordinates.decode(self.density._sample(condition=condition, key=key), jnp)
 
-    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
-        return self.coordinates.decode(np.asarray(self.density.draws(keys), np.float64))
+    def sample_rows(
+        self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
+    ) -> np.ndarray:
+        t = self.density.sample_rows(keys, condition=condition)
+        return self.coordinates.decode(np.asarray(t, np.float64))
 
-    def draws_and_log_probs(
-        self, keys: Key[Array, " n"], numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        t, value, error = self.density.draws_and_log_probs(keys, numbers, key, chunk)
+    def sample_rows_with_log_prob(
+        self,
+        keys: Key[Array, " n"],
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> tuple[np.ndarray, LogProb]:
+        how = {"condition": condition, "key": key, "batch_size": batch_size}
+        t, found = self.density.sample_rows_with_log_prob(keys, row_ids, **how)
         rows = self.coordinates.decode(np.asarray(t, np.float64))
         log_slope = self.coordinates.encode(rows)[1]
-        return rows, np.asarray(value, np.float64) + log_slope, error
+        return rows, LogProb(np.asarray(found.value, np.float64) + log_slope, found.error)
 
     @property
     def work(self) -> int:
         return self.density.work
 
-    def refined(self) -> LocalizedDensity:
-        finer = self.density.refined()
-        return self if finer is self.density else self.of(finer)
+    def refine(self) -> LocalizedDensity:
+        return self.with_density(self.density.refine())
 
-    def of(self, density: AbstractDensity) -> LocalizedDensity:
+    def with_budget(self, budget: Budget) -> LocalizedDensity:
+        return self.with_density(self.density.with_budget(budget))
+
+    def with_density(self, density: AbstractDensity) -> LocalizedDensity:
         """The same coordinates with another density in them."""
+        if density is self.density:
+            return self
         return LocalizedDensity(self.manifold, self.coordinates, density)

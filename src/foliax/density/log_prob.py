@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from jaxtyping import Array, Float
+from typing import Any, NamedTuple
 
 
 class LogProb(NamedTuple):
-    """A log density, and the standard error of the value (0 where it is exact)."""
+    """Log densities, and the standard error of each (0 where it is exact)."""
 
-    value: Float[Array, ...]
-    error: Float[Array, ...]
+    value: Any
+    error: Any

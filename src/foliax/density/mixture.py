@@ -11,36 +11,39 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from ..registry import storable
-from .base import AbstractDensity
-from .batches import padded
+from .base import AbstractDensity, Budget, Condition, Point
+from .batches import pad_to_power_of_two
 from .log_prob import LogProb
-
-Point = Float[Array, " size"]
 
 
 @jax.jit
-def picked(
-    logs: Float[Array, " k"], keys: Key[Array, " n"]
+def choose_components(
+    log_weights: Float[Array, " k"], keys: Key[Array, " n"]
 ) -> tuple[Int[Array, " n"], Key[Array, " n"]]:
-    """For each key, a number by the weights exp(logs), and the key that is left for the rest."""
+    """Choose a component for each key by the weights, and return keys for the rest of the draw."""
     first, rest = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
-    return jax.vmap(lambda key: jax.random.categorical(key, logs))(first), rest
+    return jax.vmap(lambda key: jax.random.categorical(key, log_weights))(first), rest
 
 
-def drawn_by(
+def sample_by_component(
     chosen: Int[Array, " n"] | np.ndarray,
     count: int,
-    draw: Callable[[int, np.ndarray], np.ndarray],
+    sample: Callable[[int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Rows that each of `count` sources draws where it was chosen, in their places.
+    """Sample each of `count` components where it was chosen, and return the rows in their order.
 
-    A mixture's draws under one compiled program would be made by every source and most be lost.
+    One compiled program for the mixture would sample every component for every row.
+
+    Args:
+        chosen: The component of each row.
+        count: How many components there are.
+        sample: `sample(component, which)` draws the rows of these numbers.
     """
     chosen = np.asarray(chosen)
-    places = [np.flatnonzero(chosen == number) for number in range(count)]
+    places = [np.flatnonzero(chosen == component) for component in range(count)]
     rows = [
-        draw(number, padded(which))[: len(which)]
-        for number, which in enumerate(places)
+        sample(component, pad_to_power_of_two(which))[: len(which)]
+        for component, which in enumerate(places)
         if len(which)
     ]
     order = np.argsort(np.concatenate(places), kind="stable")
@@ -51,7 +54,7 @@ def drawn_by(
 class Stacked(AbstractDensity):
     """p(y) = Σ_k π_k p_k(y); sample: k ~ π, y ~ p_k.
 
-    Error: the members' errors, each times its share π_k p_k(y)/p(y), in quadrature.
+    Standard error: the members' errors, each times its share π_k p_k(y)/p(y), in quadrature.
     """
 
     members: tuple[AbstractDensity, ...]
@@ -65,61 +68,78 @@ class Stacked(AbstractDensity):
         self.log_weights = log_weights
         self.manifold = members[0].manifold
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         keys = [None] * len(self.members)
         if key is not None:
             keys = list(jax.random.split(key, len(self.members)))
         pairs = zip(self.members, keys, strict=True)
-        each = [member.log_prob(y, context=context, key=k) for member, k in pairs]
-        return _composed(
+        each = [member._log_prob(y, condition=condition, key=k) for member, k in pairs]
+        return _combine_members(
             jnp.stack([found.value for found in each]) + self.log_weights,
             jnp.stack([found.error for found in each]),
         )
 
-    def log_probs(
-        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_prob_rows(
+        self,
+        rows: np.ndarray,
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> LogProb:
         keys = jax.random.split(key, len(self.members))
         pairs = [
-            member.log_probs(rows, numbers, k, chunk)
-            for member, k in zip(self.members, keys, strict=True)
+            m.log_prob_rows(rows, row_ids, condition=condition, key=k, batch_size=batch_size)
+            for m, k in zip(self.members, keys, strict=True)
         ]
         each, errors = (np.stack(found, axis=1) for found in zip(*pairs, strict=True))
-        found = _composed_rows(each + np.asarray(self.log_weights), errors)
-        return np.asarray(found.value), np.asarray(found.error)
+        found = _combine_rows(each + np.asarray(self.log_weights), errors)
+        return LogProb(np.asarray(found.value), np.asarray(found.error))
 
-    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
+    def sample_rows(
+        self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
+    ) -> np.ndarray:
         if not len(keys):
             return np.zeros((0, self.manifold.size), np.float32)
-        chosen, rest = picked(self.log_weights, keys)
-        members = self.members
-        return drawn_by(chosen, len(members), lambda m, which: members[m].draws(rest[which]))
+        chosen, rest = choose_components(self.log_weights, keys)
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+        def sample(component: int, which: np.ndarray) -> np.ndarray:
+            some = None if condition is None else condition[which]
+            return self.members[component].sample_rows(rest[which], condition=some)
+
+        return sample_by_component(chosen, len(self.members), sample)
+
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         chosen = jax.random.categorical(k1, self.log_weights)
-        draws = [lambda key, m=m: m.sample(context=context, key=key) for m in self.members]
+        draws = [lambda key, m=m: m._sample(condition=condition, key=key) for m in self.members]
         return jax.lax.switch(chosen, draws, k2)
 
     @property
     def work(self) -> int:
         return sum(member.work for member in self.members)
 
-    def refined(self) -> Stacked:
-        finer = tuple(member.refined() for member in self.members)
-        if all(a is b for a, b in zip(finer, self.members, strict=True)):
+    def refine(self) -> Stacked:
+        return self._with_members(tuple(member.refine() for member in self.members))
+
+    def with_budget(self, budget: Budget) -> Stacked:
+        return self._with_members(tuple(member.with_budget(budget) for member in self.members))
+
+    def _with_members(self, members: tuple[AbstractDensity, ...]) -> Stacked:
+        if all(a is b for a, b in zip(members, self.members, strict=True)):
             return self
-        return Stacked(finer, self.log_weights)
+        return Stacked(members, self.log_weights)
 
 
-def _composed(logs: Float[Array, " k"], errors: Float[Array, " k"]) -> LogProb:
-    """Of the members' log densities with their weights."""
+def _combine_members(logs: Float[Array, " k"], errors: Float[Array, " k"]) -> LogProb:
+    """The mixture's log density and error, given its members' weighted log densities."""
     shares = jax.nn.softmax(logs)
     # A member of no share may be infinitely uncertain.
-    composed = jnp.where(shares > 0, shares * errors, 0)
-    return LogProb(jax.nn.logsumexp(logs), jnp.sqrt((composed**2).sum()))
+    scaled = jnp.where(shares > 0, shares * errors, 0)
+    return LogProb(jax.nn.logsumexp(logs), jnp.sqrt((scaled**2).sum()))
 
 
-_composed_rows = jax.jit(jax.vmap(_composed))
+_combine_rows = jax.jit(jax.vmap(_combine_members))

@@ -9,7 +9,7 @@ from ..flows.manifold import AbstractBijection
 from ..flows.manifold.bijections import Point, Scalar
 from ..manifolds import AbstractManifold
 from ..registry import storable
-from .base import AbstractDensity
+from .base import AbstractDensity, Condition
 from .log_prob import LogProb
 
 
@@ -20,8 +20,8 @@ class PushForward(AbstractDensity):
     manifold: AbstractManifold
     bijection: AbstractBijection
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         _, log_stretch = self.bijection.inverse(y)
         value = log_stretch - self.manifold.log_total_volume()
@@ -32,7 +32,7 @@ class PushForward(AbstractDensity):
         y, log_stretch = self.bijection.forward(x)
         return y, -log_stretch - self.manifold.log_total_volume()
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         return self.bijection.forward(self.manifold.sample_uniform(key=key))[0]
 
     def accurate(self) -> PushForward:
@@ -43,6 +43,5 @@ class PushForward(AbstractDensity):
     def work(self) -> int:
         return 1
 
-    def refined(self) -> PushForward:
-        """Itself: it is exact."""
+    def refine(self) -> PushForward:
         return self

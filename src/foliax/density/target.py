@@ -16,8 +16,7 @@ class AbstractTarget(AbstractDensity):
     def work(self) -> int:
         return 1
 
-    def refined(self) -> AbstractTarget:
-        """Itself."""
+    def refine(self) -> AbstractTarget:
         return self
 
 

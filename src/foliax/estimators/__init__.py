@@ -6,30 +6,40 @@ May import: `training`, `density`, `distributions` and the packages below them.
 """
 
 from ..density import PushForward
-from .auto.policy import Auto
-from .base import AbstractSpec, Fitted, UnsupportedManifoldError
+from ..density import Dataset
+from .auto import Auto
+from .base import (
+    AbstractEstimator,
+    FitError,
+    FitResult,
+    UnsupportedManifoldError,
+    estimator_names,
+    get_estimator,
+)
 from .dequantized_flow import DequantizedFlow
 from .kernel import KernelDensity, LocalKernel, ScaleMixtureKernel
 from .manifold_flow import (
-    AbstractFlowSpec,
+    AbstractManifoldFlow,
     CircularSplineFlow,
     ExponentialFlow,
     ManifoldODE,
     MobiusFlow,
 )
 from .mixture import DirectionalMixture, MixtureDensity
-from .refine_dequantizer import settled
+from .refine_dequantizer import refine_dequantizer
 from .stacking import Stacking, stack
 
 __all__ = [
-    "AbstractFlowSpec",
-    "AbstractSpec",
+    "AbstractEstimator",
+    "AbstractManifoldFlow",
     "Auto",
     "CircularSplineFlow",
+    "Dataset",
     "DequantizedFlow",
     "DirectionalMixture",
     "ExponentialFlow",
-    "Fitted",
+    "FitError",
+    "FitResult",
     "KernelDensity",
     "LocalKernel",
     "ManifoldODE",
@@ -39,6 +49,8 @@ __all__ = [
     "ScaleMixtureKernel",
     "Stacking",
     "UnsupportedManifoldError",
-    "settled",
+    "refine_dequantizer",
+    "estimator_names",
+    "get_estimator",
     "stack",
 ]

@@ -1,141 +1,207 @@
-"""What every way of fitting a density shares: a description, and what it returns."""
+"""What every estimator shares: a description that fits a density to a dataset."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..density import AbstractDensity
-from ..density.localized import LocalizedDensity
+from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.base import as_points
 from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
-from ..training import Record
+from ..training import Callback, Record
 
-LEAST_TO_HOLD_OUT = 200
-"""Rows of which some can be spared."""
-MOST_HELD_OUT = 2000
-"""Rows that suffice to say when to stop; a share of very many would take longer than training."""
+MIN_ROWS_TO_HOLD_OUT = 200
+"""Rows below which every one is needed for the fit."""
+MAX_HELD_OUT_ROWS = 2000
+"""Held-out rows that suffice to choose when to stop; more would take longer than training."""
 
 D = TypeVar("D", bound=AbstractDensity)
+E = TypeVar("E", bound=type)
 
 
 @dataclasses.dataclass(frozen=True)
-class Fitted(Generic[D]):
-    """A density and how its fitting went."""
+class FitResult(Generic[D]):
+    """A density, and the record of its fit."""
 
     density: D
     record: Record
 
 
 class UnsupportedManifoldError(TypeError):
-    """A way of fitting that cannot serve the manifold."""
+    """An estimator that does not serve the manifold."""
 
 
-class AbstractSpec(abc.ABC):
-    """A way of fitting a density: a small frozen dataclass of numbers, strings and other specs."""
+class FitError(RuntimeError):
+    """A fit that failed on these data, for a reason that the message gives."""
+
+
+class AbstractEstimator(abc.ABC):
+    """A way to fit a density: a frozen dataclass of numbers, strings and other descriptions."""
 
     def fit(
         self,
-        where: Any,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-        **watch: Any,
-    ) -> Fitted:
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult:
         """Fit a density to rows.
 
         Rows that float32 could not tell apart (large offsets, points close together) are centred
-        and scaled in float64 first; the result is a `LocalizedDensity`, in the given units.
+        and scaled in float64 first. The result is then a `LocalizedDensity`, in the given units.
 
         Args:
-            where: The manifold; some specs take a dequantization too.
-            rows: An (n, size) array of points of the manifold; some specs take a sampler too.
-            key: Chooses all that is random.
-            weights: One non-negative number for each row.
-            validation: Held-out rows, for whatever the spec chooses by held-out likelihood. Where
-                it needs some and gets none, it holds out a part of the rows.
-            **watch: Callbacks and checkpoints, for the specs that have them.
+            data: Rows of a manifold with weights and conditions; some estimators take a sampler.
+            key: Chooses everything that is random: the same key gives the same result.
+            validation: Held-out rows, for choices by held-out likelihood. An estimator that needs
+                some and gets none holds out a part of `data`.
+            callbacks: Told of the progress; a `Checkpoint` lets a training resume.
 
         Returns:
-            The density and a record of the fit.
+            The density and the record of the fit.
 
         Raises:
-            UnsupportedManifoldError: The spec cannot serve the manifold.
+            UnsupportedManifoldError: The estimator does not serve the manifold.
             ResolutionError: Single precision cannot tell the values of a coordinate apart.
         """
-        known = {"key": key, "weights": weights, **watch}
-        local = localize(where, rows)
+        local = find_coordinates(data)
         if local is None:
-            return self._fit(where, rows, validation=validation, **known)
-        held_out = None if validation is None else local.encode(as_points(where, validation))[0]
-        points = local.encode(as_points(where, rows))[0]
+            return self._fit(data, key=key, validation=validation, callbacks=callbacks)
+        held_out = None if validation is None else localize(validation, local)
         try:
-            fitted = self._fit(local.working, points, validation=held_out, **known)
+            found = self._fit(
+                localize(data, local), key=key, validation=held_out, callbacks=callbacks
+            )
         except UnsupportedManifoldError as error:
             raise UnsupportedManifoldError(
-                f"{type(self).__name__} cannot serve rows of {where} that are so close together; "
-                f"they are fitted on {local.working}, where {error}"
+                f"{type(self).__name__} does not serve rows of {data.manifold} that are so close "
+                f"together. They are fitted on {local.working}: {error}"
             ) from error
-        return Fitted(LocalizedDensity(where, local, fitted.density), fitted.record)
+        density = LocalizedDensity(data.manifold, local, found.density)
+        return FitResult(density, found.record)
 
     @abc.abstractmethod
     def _fit(
         self,
-        where: Any,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-    ) -> Fitted:
-        """`fit` for rows that float32 can tell apart."""
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult:
+        """Fit rows that float32 can tell apart."""
 
-    def within(self, seconds: float) -> AbstractSpec:
-        """The spec with a time limit, where its fitting can be ended early; otherwise itself."""
+    def with_time_limit(self, seconds: float) -> AbstractEstimator:
+        """The estimator with a time limit, where its fit can end early; otherwise itself."""
         return self
 
-    def makes_use_of(self, n: int) -> bool:
-        """Whether a fit to all of n rows needs none held out, and gains by every one of them."""
+    def uses_all_rows(self, n: int) -> bool:
+        """Whether a fit to n rows needs none held out and improves with every row."""
         return False
 
 
-def localize(where: Any, rows: Any) -> AbstractCoordinates | None:
-    """The coordinates that rows must be fitted in; None where they can be fitted as they are."""
-    if callable(rows) or not isinstance(where, AbstractManifold):
-        return None  # draws of a sampler, or the user's own dequantization
-    points = as_points(where, rows).astype(np.float64)
-    if not len(points):
-        return None
-    local = where.local_coordinates(points)
-    check_resolution(local or Unchanged(where), points)
-    return local
-
-
-def unsupported(spec: object, manifold: AbstractManifold, serves: str) -> UnsupportedManifoldError:
-    """The refusal, naming what the spec does serve."""
+def unsupported(
+    estimator: object, manifold: AbstractManifold, serves: str
+) -> UnsupportedManifoldError:
+    """The refusal of a manifold, which names what the estimator does serve."""
     return UnsupportedManifoldError(
-        f"{type(spec).__name__} cannot serve {manifold}: it is for {serves}. "
+        f"{type(estimator).__name__} does not serve {manifold}: it is for {serves}. "
         "DequantizedFlow serves every manifold."
     )
 
 
-def hold_out(rows, weights, share: float, key: PRNGKeyArray, most: int | None = None):
-    """(rows, weights, held-out rows, their weights): a random split, at most so many held out."""
-    n = len(rows)
-    held = max(1, min(most or n, round(share * n)))
-    if n - held < 1:
-        raise ValueError(f"{n} rows are too few to hold out {share:.0%} of them.")
-    order = np.asarray(jax.random.permutation(key, n))
-    kept, out = order[held:], order[:held]
-    if weights is None:
-        return rows[kept], None, rows[out], None
-    weights = np.asarray(weights)
-    return rows[kept], weights[kept], rows[out], weights[out]
+def find_coordinates(data: Dataset) -> AbstractCoordinates | None:
+    """The coordinates that rows must be fitted in; None where they can be fitted as they are."""
+    if data.is_sampler or not len(data):
+        return None
+    rows = data.rows.astype(np.float64)
+    local = data.manifold.local_coordinates(rows)
+    check_resolution(local or Unchanged(data.manifold), rows)
+    return local
+
+
+def localize(data: Dataset, local: AbstractCoordinates) -> Dataset:
+    """The same rows in local coordinates."""
+    rows = local.encode(data.rows.astype(np.float64))[0]
+    return data.replace(rows=rows, manifold=local.working)
+
+
+_named: dict[str, Callable[[], AbstractEstimator]] = {}
+
+
+def named_estimator(name: str) -> Callable[[E], E]:
+    """Register a class under the name by which users ask for it, with its default settings.
+
+    Args:
+        name: A word or two, such as "local kernel".
+
+    Returns:
+        A decorator that returns the class itself.
+    """
+
+    def register(cls: E) -> E:
+        name_estimator(name, cls)
+        return cls
+
+    return register
+
+
+def name_estimator(name: str, make: Callable[[], AbstractEstimator]) -> None:
+    """Register an estimator under the name by which users ask for it."""
+    if name in _named:
+        raise ValueError(f"There is an estimator named {name!r} already.")
+    _named[name] = make
+
+
+def estimator_names() -> tuple[str, ...]:
+    """The names by which users can ask for an estimator, "auto" first."""
+    package = importlib.import_module(__package__ or "")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    return tuple(sorted(_named, key=lambda name: (name != "auto", name)))
+
+
+def get_estimator(
+    model: str | AbstractEstimator, *, time_limit: float | None = None, steps: int | None = None
+) -> AbstractEstimator:
+    """Find the estimator of a name.
+
+    Args:
+        model: A name from `estimator_names`, or an estimator, which is returned as it is.
+        time_limit: Seconds for "auto"; by default its own.
+        steps: Training steps of a flow; by default its own.
+
+    Raises:
+        ValueError: There is no such name.
+    """
+    if isinstance(model, AbstractEstimator):
+        return model
+    known = estimator_names()
+    name = str(model).replace("-", " ").replace("_", " ")
+    if not isinstance(model, str) or name not in known:
+        raise ValueError(f"model is one of {', '.join(known)}, or an estimator; not {model!r}.")
+    changes = {"time_limit": time_limit, "steps": steps}
+    return _with_settings(_named[name](), {k: v for k, v in changes.items() if v is not None})
+
+
+def _with_settings(estimator: AbstractEstimator, settings: dict[str, Any]) -> AbstractEstimator:
+    """The estimator, and those inside it, with those of the settings that they have."""
+    if not dataclasses.is_dataclass(estimator) or not settings:
+        return estimator
+    fields = {f.name: getattr(estimator, f.name) for f in dataclasses.fields(estimator)}
+    changes: dict[str, Any] = {k: v for k, v in settings.items() if k in fields}
+    if "training" in fields and "steps" in settings:
+        changes["training"] = dataclasses.replace(fields["training"], steps=settings["steps"])
+    inner = {k: v for k, v in settings.items() if k == "steps"}
+    for name, value in fields.items():
+        if isinstance(value, AbstractEstimator):
+            changes[name] = _with_settings(value, inner)
+    return dataclasses.replace(estimator, **changes)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -13,39 +12,46 @@ import paramax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from .. import dequantizers
-from ..density import DequantizedDensity
+from ..density import Dataset, DequantizedDensity
 from ..dequantizers import AbstractDequantizerSpec, Safe
 from ..flows import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from ..flows.mass import reciprocal_mass
-from ..manifolds import AbstractDequantization, AbstractManifold, covers
-from ..manifolds.base import as_points
+from ..manifolds import AbstractDequantization, covers
 from ..registry import storable
-from ..training import AbstractObjective, Block, Checkpoint, ImportanceWeighted, Training, train
+from ..training import AbstractObjective, Callback, ImportanceWeighted, Training, train
 from ..training.history import INTERRUPTED
-from ..training.rows import Column, Rows, Sampler
-from .base import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
+from .base import MAX_HELD_OUT_ROWS, AbstractEstimator, FitResult, name_estimator
 
-FIRST = 4096
+START_ROWS = 4096
 """Rows that an untrained density is scaled to."""
 DIRECTIONS = 64
-"""Directions to choose from, by which rows choose among their branches."""
-MOST_DOUBTFUL = 0.01
-"""Share of rows between two sides from which on sides are thought to cut through heaps."""
-ArrayLike = Any
-"""What NumPy makes an array of."""
+"""Random directions among which the one that separates branches best is chosen."""
+MAX_AMBIGUOUS = 0.01
+"""Share of rows with two branches as far along from which on a direction cuts through clusters."""
+WINDOW_SAMPLES = 2000
+"""Samples by which the mass outside a truncated window of branches is measured."""
+MAX_LOST_MASS = 1e-3
+"""Mass outside the window that is not worth a warning."""
 
 
 @storable("fit.DequantizedFlow")
 @dataclasses.dataclass(frozen=True)
-class DequantizedFlow(AbstractSpec):
-    """A density by dequantization: an ambient density, a q(z | y), an objective, a training.
+class DequantizedFlow(AbstractEstimator):
+    """A density by dequantization: a flow on R^m, a q(z | y), an objective and a training.
 
-    `ambient`: by default splines, or a Gaussian mixture where R^m is a line. `validation`: share of
-    the rows, and 4,000 at most, held out to choose the parameters, where none are given. `seeds`:
-    independent trainings, of which the best on held-out rows is kept. `precision`: bits of a float,
-    32 or 64; 64 needs JAX's x64 mode. What is off about the result is said in the record's
-    events: mass outside a truncated window, and, where a solver stands behind the ambient density,
-    log densities that are not those of its samples.
+    The record's events say what is wrong with the result: mass outside a truncated window of
+    branches, and, for flows with a solver, log densities that are not those of the samples.
+
+    Args:
+        ambient: The flow on R^m; by default splines, or a Gaussian mixture where R^m is a line.
+        dequantizer: The density q(z | y).
+        objective: The loss.
+        training: Numbers of the training.
+        validation: Share of the rows, and 2,000 at most, held out to choose the parameters, where
+            no held-out rows are given.
+        seeds: Independent trainings, of which the best on held-out rows is kept.
+        precision: Bits of a float, 32 or 64; 64 needs JAX's x64 mode.
+        dequantization: The map G; by default the manifold's own.
     """
 
     ambient: AbstractAmbientSpec | None = None
@@ -55,6 +61,7 @@ class DequantizedFlow(AbstractSpec):
     validation: float = 0.1
     seeds: int = 1
     precision: int = 32
+    dequantization: AbstractDequantization | None = None
 
     def __post_init__(self):
         if self.seeds < 1 or self.precision not in (32, 64) or not 0 <= self.validation < 1:
@@ -63,21 +70,73 @@ class DequantizedFlow(AbstractSpec):
                 f"{self.seeds}, {self.precision} and {self.validation}."
             )
 
-    def build(
-        self, where: AbstractManifold | AbstractDequantization, rows: Rows, *, key: PRNGKeyArray
-    ) -> DequantizedDensity:
-        """The untrained density, scaled to the rows."""
-        g = where.dequantization() if isinstance(where, AbstractManifold) else where
+    def build(self, data: Dataset, *, key: PRNGKeyArray) -> DequantizedDensity:
+        """The untrained density, scaled to the rows.
+
+        Args:
+            data: Rows with their conditions.
+            key: Chooses the networks' parameters, and the z by which rows are scaled.
+        """
+        g = self.dequantization or data.manifold.dequantization()
         k1, k2, k3 = jax.random.split(key, 3)
-        dequantizer = dequantizers.build(self.dequantizer, g, key=k1)
+        size = 0 if data.condition is None else data.condition.shape[1]
+        dequantizer = dequantizers.build(self.dequantizer, g, condition_size=size, key=k1)
         ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
-        x = ambient_points(g, dequantizer, rows, k2, in_parts=ambient.in_parts)
-        flow = ambient.build(g.ambient_dim, shift=x.mean(0), scale=x.std(0), key=k3)
+        x = ambient_points(g, dequantizer, data, k2, is_multimodal=ambient.in_parts)
+        scaling = {"shift": x.mean(0), "scale": x.std(0)}
+        flow = ambient.build(g.ambient_dim, **scaling, condition_size=size, key=k3)
         flow = ambient.placed(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
+    def with_time_limit(self, seconds: float) -> DequantizedFlow:
+        training = dataclasses.replace(self.training, seconds=max(seconds, 1.0))
+        return dataclasses.replace(self, training=training)
+
+    def _fit(
+        self,
+        data: Dataset,
+        *,
+        key: PRNGKeyArray,
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[DequantizedDensity]:
+        split_key, check_key, *keys = jax.random.split(key, 2 + self.seeds)
+        if data.is_sampler:
+            start = Dataset(data.rows(split_key, START_ROWS), data.manifold)
+        else:
+            if validation is None and self.validation > 0:
+                data, validation = data.split(
+                    self.validation, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
+                )
+            data = start = self._on_device(data)
+        if validation is not None:
+            validation = self._on_device(validation)
+        results = []
+        for number, seed_key in enumerate(keys):
+            build_key, train_key = jax.random.split(seed_key)
+            trained = train(
+                self.build(start, key=build_key),
+                data,
+                key=train_key,
+                training=self.training,
+                objective=self.objective,
+                validation=validation,
+                callbacks=[c.for_part(str(number)) if self.seeds > 1 else c for c in callbacks],
+            )
+            results.append(trained)
+            if trained[1].stopped == INTERRUPTED:
+                break
+        best = FitResult(*min(results, key=lambda pair: pair[1].best_validation))
+        check_window(best, check_key)
+        if self.ambient is not None and self.ambient.solved:
+            check_solver(best, check_key)
+        return best
+
+    def _on_device(self, data: Dataset) -> Dataset:
+        return data.replace(rows=self._cast(jnp.asarray(data.rows)))
+
     def _cast(self, tree: PyTree) -> PyTree:
-        """Every float of the wanted precision."""
+        """Every float in the wanted precision."""
         dtype = jnp.float32 if self.precision == 32 else jnp.float64
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
             raise ValueError(
@@ -86,74 +145,25 @@ class DequantizedFlow(AbstractSpec):
             )
         return jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, tree)
 
-    def within(self, seconds: float) -> DequantizedFlow:
-        training = dataclasses.replace(self.training, seconds=max(seconds, 1.0))
-        return dataclasses.replace(self, training=training)
 
-    def _fit(
-        self,
-        where: AbstractManifold | AbstractDequantization,
-        rows: ArrayLike | Sampler,
-        *,
-        key: PRNGKeyArray,
-        weights: Column | None = None,
-        validation: ArrayLike | None = None,
-        checkpoint: Checkpoint | None = None,
-        on_block: Callable[[Block], None] | None = None,
-    ) -> Fitted[DequantizedDensity]:
-        """The density fitted to rows (arrays, lists), or to draws of a sampler (key, n) -> rows."""
-        manifold = where if isinstance(where, AbstractManifold) else where.manifold
-        split_key, check_key, *keys = jax.random.split(key, 2 + self.seeds)
-        validation_weights = None
-        held_out = None if validation is None else self._points(manifold, validation)
-        source: Any
-        sample: Any
-        if callable(rows):
-            source, sample = rows, rows(split_key, FIRST)
-        else:
-            source = self._points(manifold, rows)
-            if held_out is None and self.validation > 0:
-                source, weights, held_out, validation_weights = hold_out(
-                    source, weights, self.validation, split_key, MOST_HELD_OUT
-                )
-            sample = source
-        fitted = []
-        for number, seed_key in enumerate(keys):
-            build_key, train_key = jax.random.split(seed_key)
-            fitted.append(
-                train(
-                    self.build(where, sample, key=build_key),
-                    source,
-                    key=train_key,
-                    training=self.training,
-                    objective=self.objective,
-                    weights=weights,
-                    validation=held_out,
-                    validation_weights=validation_weights,
-                    checkpoint=_numbered(checkpoint, number, self.seeds),
-                    on_block=on_block,
-                )
-            )
-            if fitted[-1][1].stopped == INTERRUPTED:
-                break
-        best = Fitted(*min(fitted, key=lambda pair: pair[1].best_validation))
-        check_window(best, check_key)
-        if self.ambient is not None and self.ambient.solved:
-            check_mass(best, check_key)
-        return best
-
-    def _points(self, manifold: AbstractManifold, rows: Any) -> Rows:
-        return self._cast(jnp.asarray(as_points(manifold, rows)))
+FLOW = DequantizedFlow(
+    SplineCoupling(6, 64, 2, 12, 4.0, activation="silu"),
+    Safe(32),
+    ImportanceWeighted(4),
+    Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
+)
+"""The flow that users get by name."""
+name_estimator("flow", lambda: FLOW)
 
 
-def check_window(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
-    """Note in the record where a truncated window of branches loses mass."""
-    g = fitted.density.dequantization
+def check_window(result: FitResult[DequantizedDensity], key: PRNGKeyArray) -> None:
+    """Add an event where a truncated window of branches loses mass."""
+    g = result.density.dequantization
     if g.branches == 1:
         return
-    lost = 1 - float(covered_share(fitted.density, jax.random.split(key, 2000)))
-    if lost > 1e-3:
-        fitted.record.events.append(
+    lost = 1 - float(covered_share(result.density, jax.random.split(key, WINDOW_SAMPLES)))
+    if lost > MAX_LOST_MASS:
+        result.record.events.append(
             f"{lost:.1%} of the ambient mass is outside the branches of {type(g).__name__}, and "
             "missing from the log densities: use a wider window, or another dequantization."
         )
@@ -169,55 +179,67 @@ def covered_share(density: DequantizedDensity, keys: Array) -> Float[Array, ""]:
     return inside.mean()
 
 
-def check_mass(fitted: Fitted[DequantizedDensity], key: PRNGKeyArray) -> None:
-    """Note in the record where the log densities are not those of the samples."""
-    mass, error = (float(v) for v in reciprocal_mass(fitted.density.ambient, key=key))
+def check_solver(result: FitResult[DequantizedDensity], key: PRNGKeyArray) -> None:
+    """Add an event where a solver's log densities are not those of its samples."""
+    mass, error = (float(v) for v in reciprocal_mass(result.density.ambient, key=key))
     if abs(mass - 1) > 4 * error + 0.02:
-        fitted.record.events.append(
-            f"The ambient density is off: E g/π over its samples is {mass:.3f} ± {error:.3f}, not "
-            "1. Its solver's error was exploited: use tighter tolerances, more steps or cost."
+        result.record.events.append(
+            f"The ambient density is wrong: E g/π over its samples is {mass:.3f} ± {error:.3f}, "
+            "not 1. Training exploited the solver's error: use tighter tolerances, more steps or "
+            "a cost."
         )
 
 
 def ambient_points(
-    g: AbstractDequantization, dequantizer, rows: Rows, key: PRNGKeyArray, *, in_parts: bool
+    g: AbstractDequantization, dequantizer, data: Dataset, key: PRNGKeyArray, *, is_multimodal: bool
 ) -> Float[Array, "n m"]:
-    """The rows' preimages under the untrained q(z | y), `FIRST` at the most.
+    """Preimages of up to `START_ROWS` rows under the untrained q(z | y).
 
-    Each row by one of its branches nearest to zero: the far turns of a wrapped angle are not where
-    the flow should start. Of several as near, that on one side, see :func:`on_one_side`; or at
-    random, if the flow starts `in_parts` and sides would cut through heaps of rows.
+    Each row uses one of its branches nearest to zero: a flow should not start at the far turns of
+    a wrapped angle. Among several as near, rows choose by a common direction, see
+    :func:`choose_branches`; or at random, if the flow is multimodal and no direction separates the
+    clusters.
     """
 
-    def one(y, v):
-        z = dequantizer.transform(g.manifold.features(y), v)
-        x, _ = g.preimages(y, z)
+    def preimages(y, condition, v):
+        features = g.manifold.features(y)
+        if condition is not None:
+            features = jnp.concatenate([features, condition])
+        x, _ = g.preimages(y, dequantizer.transform(features, v))
         size = jnp.linalg.norm(x, axis=1)
         return x, size <= size.min() * (1 + 1e-4)
 
-    # The bulk of q only: its tails are for the weights, not for the scale.
     k1, k2, k3 = jax.random.split(key, 3)
-    rows = rows[jax.random.permutation(k1, len(rows))[:FIRST]]
+    some = data.take(jax.random.permutation(k1, len(data))[:START_ROWS])
+    rows = jnp.asarray(some.rows)
+    condition = None if some.condition is None else jnp.asarray(some.condition, rows.dtype)
+    # Only the bulk of q: its tails are for the weights, not for the scale.
     v = jax.random.uniform(k2, (len(rows), g.auxiliary.size), minval=0.1, maxval=0.9)
-    x, near = jax.jit(jax.vmap(one))(rows, v)
-    branch, doubtful = on_one_side(x, near, key=k3)
-    if in_parts and doubtful > MOST_DOUBTFUL:
+    x, near = jax.jit(jax.vmap(preimages))(rows, condition, v)
+    branch, ambiguous = choose_branches(x, near, key=k3)
+    if is_multimodal and ambiguous > MAX_AMBIGUOUS:
         branch = jax.random.categorical(k3, jnp.where(near, 0.0, -jnp.inf))
     return jnp.take_along_axis(x, branch[:, None, None], axis=1)[:, 0]
 
 
-def on_one_side(
+def choose_branches(
     x: Float[Array, "n b m"], allowed: Bool[Array, "n b"], *, key: PRNGKeyArray
 ) -> tuple[Int[Array, " n"], Float[Array, ""]]:
-    """Of each row's allowed branches that which is farthest along a direction, the same for all.
+    """Choose for each row the allowed branch that is farthest along one direction.
 
-    Rows that are near each other get branches that are, but for those which have two almost as far
-    along: of some random directions, the one with the smallest share of these, which is returned
-    too. Branches at random would make two heaps of each heap of rotations, by quaternions ±q, for
-    the flow to learn, with a bridge.
+    Then rows that are near each other get branches that are. Branches at random would turn each
+    cluster of rotations, by quaternions ±q, into two clusters with a bridge for the flow to learn.
+
+    Args:
+        x: The branches of every row.
+        allowed: Which of them may be chosen.
+        key: Chooses directions, of which the one with the fewest ambiguous rows is used.
+
+    Returns:
+        The branch of each row, and the share of rows with two branches almost as far along.
     """
 
-    def picked(u: Float[Array, " m"]) -> tuple[Int[Array, " n"], Float[Array, ""]]:
+    def choose(u: Float[Array, " m"]) -> tuple[Int[Array, " n"], Float[Array, ""]]:
         along = jnp.where(allowed, x @ u, -jnp.inf)
         best = jnp.argmax(along, axis=1)
         rest = jnp.where(jnp.arange(along.shape[1]) == best[:, None], -jnp.inf, along)
@@ -226,14 +248,6 @@ def on_one_side(
 
     u = jax.random.normal(key, (DIRECTIONS if bool((allowed.sum(1) > 1).any()) else 1, x.shape[2]))
     u = u / jnp.linalg.norm(u, axis=1, keepdims=True)
-    branches, doubtful = jax.jit(lambda u: jax.lax.map(picked, u))(u)
-    best = jnp.argmin(doubtful)
-    return branches[best], doubtful[best]
-
-
-def _numbered(checkpoint: Checkpoint | None, number: int, seeds: int) -> Checkpoint | None:
-    if checkpoint is None or seeds == 1:
-        return checkpoint
-    return dataclasses.replace(
-        checkpoint, path=checkpoint.path.with_name(f"{checkpoint.path.name}.{number}")
-    )
+    branches, ambiguous = jax.jit(lambda u: jax.lax.map(choose, u))(u)
+    best = jnp.argmin(ambiguous)
+    return branches[best], ambiguous[best]

@@ -7,38 +7,56 @@ import jax
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..density import DequantizedDensity
+from ..density import Dataset, DequantizedDensity
+from ..manifolds import Euclidean
 from ..training import OwnSamples, Training, train
 from ..training.history import INTERRUPTED
-from .base import MOST_HELD_OUT
+from .base import MAX_HELD_OUT_ROWS
 
 OWN_SAMPLES = 2**16
-"""Samples of its own that a density settles by."""
+"""Samples of the density that q(z | y) learns from."""
 
 
-def settled(
+def refine_dequantizer(
     density: DequantizedDensity, *, key: PRNGKeyArray, training: Training | None = None
 ) -> DequantizedDensity:
-    """The same density with a q(z | y) that has learnt from the density's own samples.
+    """Train q(z | y) on the density's own samples; p(y) stays the same to the bit.
 
     Rows show q(z | y) only where rows are, and the ELBO makes it narrower than p(z | y) even there.
-    Where a flow has mass besides, estimates of log p(y) can then be too low by more than their
-    errors say. p(y) itself does not depend on q(z | y) and stays what it is. As it is where z has
-    less than two dimensions, which need no sampling.
+    Where a flow puts mass elsewhere, estimates of log p(y) can be too low by more than their errors
+    say. This is the sleep phase of Hinton et al. 1995.
+
+    Args:
+        density: A trained density; returned unchanged where z has fewer than two dimensions, which
+            need no sampling.
+        key: Chooses samples and batches.
+        training: Numbers of the training; by default 1,000 short steps.
+
+    Returns:
+        The same density with another q(z | y).
+
+    Raises:
+        KeyboardInterrupt: The user ended the training.
     """
     if density.dequantization.auxiliary.size < 2:
         return density
     sample_key, train_key = jax.random.split(key)
-    x = _ambient_draws(density, jax.random.split(sample_key, OWN_SAMPLES))
-    training = training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99)
-    by = {"training": training, "objective": OwnSamples(), "validation": x[:MOST_HELD_OUT]}
-    after, record = train(density, x[MOST_HELD_OUT:], key=train_key, **by)
+    x = _sample_ambient(density, jax.random.split(sample_key, OWN_SAMPLES))
+    space = Euclidean(x.shape[1])
+    trained, record = train(
+        density,
+        Dataset(x[MAX_HELD_OUT_ROWS:], space),
+        key=train_key,
+        training=training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99),
+        objective=OwnSamples(),
+        validation=Dataset(x[:MAX_HELD_OUT_ROWS], space),
+    )
     if record.stopped == INTERRUPTED:
         raise KeyboardInterrupt
-    return after
+    return trained
 
 
 @eqx.filter_jit
-def _ambient_draws(density: DequantizedDensity, keys: Array) -> Float[Array, "n m"]:
+def _sample_ambient(density: DequantizedDensity, keys: Array) -> Float[Array, "n m"]:
     ambient = paramax.unwrap(density.ambient)
     return jax.lax.map(lambda key: ambient.sample(key=key), keys, batch_size=1024)

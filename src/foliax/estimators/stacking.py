@@ -4,91 +4,104 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..density import AbstractDensity, Stacked, evaluate
-from ..manifolds import AbstractManifold
-from ..manifolds.base import as_points
+from ..density import AbstractDensity, Dataset, Stacked
 from ..registry import storable
-from ..training import Record
-from .base import AbstractSpec, Fitted, hold_out
+from ..training import Callback, Record
+from .base import AbstractEstimator, FitResult
 from .weights import mixture_weights
+
+
+
+DROPPED_WEIGHT = 1e-6
+"""Weight below which a member only costs time."""
+SCORE_TOLERANCE = 0.02
+"""Standard error of the log densities by which members are weighted, in nats."""
 
 
 def stack(
     members: tuple[AbstractDensity, ...],
-    rows: Any,
+    held_out: Dataset,
     *,
     key: PRNGKeyArray,
-    weights: Any = None,
     prior: float = 1.0,
 ) -> tuple[Stacked, float]:
-    """The members mixed by EM on rows that none of them has seen, and the mean score there.
+    """Mix densities by EM on rows that none of them has seen.
 
-    `prior`: the weights' Dirichlet prior, in rows, so that few rows do not decide alone. Members
-    whose weight vanishes are dropped.
+    Args:
+        members: The densities. Those whose weight vanishes are dropped.
+        held_out: Rows that weight them.
+        key: Chooses the noise of log densities that are integrated by sampling.
+        prior: The weights' Dirichlet prior, in rows, so that few rows do not decide alone.
+
+    Returns:
+        The mixture, and its mean log density on the held-out rows.
     """
-    rows = as_points(members[0].manifold, rows)
-    weights = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
-    scores = np.stack([evaluate(m, rows, tol=0.02, key=key).value for m in members], axis=1)
+    n = len(held_out)
+    weights = np.ones(n) if held_out.weights is None else held_out.weights
+    how = {"tol": SCORE_TOLERANCE, "condition": held_out.condition, "key": key}
+    scores = np.stack([m.evaluate(held_out.rows, **how).value for m in members], axis=1)
     pi, score = mixture_weights(scores, weights, prior=prior)
-    kept = np.flatnonzero(pi > 1e-6)
+    kept = np.flatnonzero(pi > DROPPED_WEIGHT)
     log_weights = jnp.asarray(np.log(pi[kept] / pi[kept].sum()))
     return Stacked(tuple(members[k] for k in kept), log_weights), score
 
 
 @storable("stacking.Stacking")
 @dataclasses.dataclass(frozen=True)
-class Stacking(AbstractSpec):
-    """Several ways of fitting, each on the same part of the rows, stacked on the rest.
+class Stacking(AbstractEstimator):
+    """Several estimators fitted to the same part of the rows and stacked on the rest.
 
-    `validation`: share of the rows held out where none are given.
+    Args:
+        specs: The estimators.
+        validation: Share of the rows held out, where no held-out rows are given.
+        prior: The weights' Dirichlet prior, in rows.
     """
 
-    specs: tuple[AbstractSpec, ...]
+    specs: tuple[AbstractEstimator, ...]
     validation: float = 0.1
     prior: float = 1.0
 
     def __post_init__(self):
         if not self.specs or not 0 < self.validation < 1:
-            raise ValueError("Stacking needs at least one spec and 0 < validation < 1.")
+            raise ValueError("Stacking needs at least one estimator and 0 < validation < 1.")
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-    ) -> Fitted[Stacked]:
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[Stacked]:
         began = time.monotonic()
         split_key, stack_key, *keys = jax.random.split(key, 2 + len(self.specs))
-        rows = as_points(where, rows)
-        held_weights = None
         if validation is None:
-            rows, weights, validation, held_weights = hold_out(
-                rows, weights, self.validation, split_key
+            data, validation = data.split(self.validation, key=split_key)
+        results = [
+            spec.fit(
+                data,
+                key=k,
+                validation=validation,
+                callbacks=[callback.for_part(str(number)) for callback in callbacks],
             )
-        fitted = [
-            spec.fit(where, rows, key=k, weights=weights, validation=validation)
-            for spec, k in zip(self.specs, keys, strict=True)
+            for number, (spec, k) in enumerate(zip(self.specs, keys, strict=True))
         ]
-        members = tuple(f.density for f in fitted)
-        density, score = stack(
-            members, validation, key=stack_key, weights=held_weights, prior=self.prior
-        )
-        record = Record(sum(f.record.parameters for f in fitted), stopped="weights converged")
-        record.events += [event for f in fitted for event in f.record.events]
+        members = tuple(result.density for result in results)
+        density, score = stack(members, validation, key=stack_key, prior=self.prior)
+        parameters = sum(result.record.parameters for result in results)
+        record = Record(parameters, stopped="weights converged")
+        record.events += [event for result in results for event in result.record.events]
         shares = np.exp(np.asarray(density.log_weights))
         kept = [type(m).__name__ for m in density.members]
         record.events.append(
             "Stacked: " + ", ".join(f"{s:.3f} {k}" for s, k in zip(shares, kept, strict=True))
         )
         record.best_validation, record.seconds = -score, time.monotonic() - began
-        return Fitted(density, record)
+        return FitResult(density, record)

@@ -1,4 +1,4 @@
-"""Ways of fitting one table, compared on the same held-out rows."""
+"""Compare estimators of one table on the same held-out rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..density import evaluate
-from ..estimators import AbstractSpec, UnsupportedManifoldError
-from ..estimators.auto import spec_of
+from ..density import Dataset
+from ..estimators import AbstractEstimator, FitError, UnsupportedManifoldError
+from ..estimators.base import get_estimator
 from ..tables import Schema
 from ..tables.kinds import Kind
-from .metrics import Estimate, estimate
+from ..training import TrainingDivergedError
+from .metrics import Estimate, mean_and_error
 
 INDEPENDENT, UNIFORM = "independent columns", "uniform"
+FAILURES = (UnsupportedManifoldError, FitError, TrainingDivergedError, ArithmeticError)
+"""What an entry may fail with because of the table; the others go on."""
 
 
 class Entry(NamedTuple):
-    """A way of fitting: held-out log densities in the schema's measure, or why there are none."""
+    """An estimator's held-out log densities in the schema's measure, or why there are none."""
 
     name: str
     scores: np.ndarray | None
@@ -31,92 +34,100 @@ class Entry(NamedTuple):
     def mean(self) -> Estimate:
         """The mean held-out log density."""
         assert self.scores is not None
-        return estimate(self.scores, self.weights)
+        return mean_and_error(self.scores, self.weights)
 
 
-class Split(NamedTuple):
-    """Points to fit and points that only score, and their weights, if any."""
-
-    train: np.ndarray
-    weights: np.ndarray | None
-    test: np.ndarray
-    test_weights: np.ndarray | None
-
-
-def contest(
+def compare_estimators(
     schema: Schema,
-    split: Split,
+    train: Dataset,
+    test: Dataset,
     names: Sequence[str],
     *,
     columns: str = "auto",
-    minutes: float = 2.0,
+    time_limit: float = 120.0,
     steps: int | None = None,
     key: PRNGKeyArray,
     show: Callable[[str], None],
 ) -> list[Entry]:
-    """Every way fitted on the same rows and scored on the others.
+    """Fit every estimator to the same rows and score it on the others.
 
-    `columns`: how independent columns are fitted.
+    Args:
+        schema: Of the table, for its measure and its columns.
+        train: Rows to fit.
+        test: Rows to score.
+        names: Estimators, "independent columns" and "uniform".
+        columns: The estimator of each of the independent columns.
+        time_limit: Seconds for "auto".
+        steps: Training steps of a flow; by default its own.
+        key: Chooses everything that is random.
+        show: Told the name of each entry before it is fitted.
     """
     log_unit = schema.measure().log_unit
     entries = []
     for name in names:
         show(name)
-        spec = spec_of(columns if name in BASELINES else name, minutes=minutes, steps=steps)
+        model = columns if name in BASELINES else name
+        estimator = get_estimator(model, time_limit=time_limit, steps=steps)
         try:
-            scores = BASELINES.get(name, joint)(schema, spec, split, key)
-            entries.append(Entry(name, log_unit + scores, split.test_weights))
-        except (UnsupportedManifoldError, ValueError, ArithmeticError, RuntimeError) as error:
+            scores = BASELINES.get(name, score_joint)(schema, estimator, train, test, key)
+            entries.append(Entry(name, log_unit + scores, test.weights))
+        except FAILURES as error:
             entries.append(Entry(name, None, why=str(error)))
     return entries
 
 
-def joint(schema: Schema, spec: AbstractSpec, split: Split, key) -> np.ndarray:
-    """Log densities of the whole rows."""
-    return _scores(spec, schema.manifold(), split, key)
+def score_joint(
+    schema: Schema, estimator: AbstractEstimator, train: Dataset, test: Dataset, key: PRNGKeyArray
+) -> np.ndarray:
+    """Log densities of whole rows."""
+    density = estimator.fit(train, key=key).density
+    return density.evaluate(test.rows, key=key).value.astype(float)
 
 
-def independent(schema: Schema, spec: AbstractSpec, split: Split, key) -> np.ndarray:
+def score_independent(
+    schema: Schema, estimator: AbstractEstimator, train: Dataset, test: Dataset, key: PRNGKeyArray
+) -> np.ndarray:
     """Log densities of the product of separately fitted columns."""
-    kinds = [kind for factor in schema.factors for kind in single(factor.kind)]
+    kinds = [kind for factor in schema.factors for kind in split_columns(factor.kind)]
     if len(kinds) == 1:
         raise UnsupportedManifoldError("There is only one column, or they belong together.")
     ends = np.cumsum([kind.manifold().size for kind in kinds])[:-1]
     parts = zip(
-        kinds, np.split(split.train, ends, axis=1), np.split(split.test, ends, axis=1), strict=True
+        kinds, np.split(train.rows, ends, axis=1), np.split(test.rows, ends, axis=1), strict=True
     )
-    each = [
-        _scores(spec, kind.manifold(), split._replace(train=train, test=test), key)
-        for kind, train, test in parts
-    ]
+    each = []
+    for kind, fitted, scored in parts:
+        manifold = kind.manifold()
+        columns = [
+            data.replace(rows=rows, manifold=manifold)
+            for data, rows in ((train, fitted), (test, scored))
+        ]
+        each.append(score_joint(schema, estimator, *columns, key))
     return np.sum(each, axis=0)
 
 
-def uniform(schema: Schema, spec: AbstractSpec, split: Split, key) -> np.ndarray:
+def score_uniform(
+    schema: Schema, estimator: AbstractEstimator, train: Dataset, test: Dataset, key: PRNGKeyArray
+) -> np.ndarray:
     """Log density of the uniform density, where there is one."""
     volume = schema.manifold().log_total_volume()
     if not np.isfinite(volume):
         raise UnsupportedManifoldError("The volume is infinite: there is no uniform density.")
-    return np.full(len(split.test), -volume)
+    return np.full(len(test), -volume)
 
 
-BASELINES = {INDEPENDENT: independent, UNIFORM: uniform}
+BASELINES = {INDEPENDENT: score_independent, UNIFORM: score_uniform}
 
 
-def single(kind: Kind) -> list[Kind]:
+def split_columns(kind: Kind) -> list[Kind]:
     """A kind as single columns, where they are not tied to each other."""
     if kind.roles or kind.bound or kind.width == 1:
         return [kind]
     return [dataclasses.replace(kind, width=1)] * kind.width
 
 
-def _scores(spec: AbstractSpec, manifold, split: Split, key) -> np.ndarray:
-    fitted = spec.fit(manifold, split.train, key=key, weights=split.weights)
-    return evaluate(fitted.density, split.test, key=key).value.astype(float)
-
-
-def lead(first: Entry, other: Entry) -> Estimate:
-    """Mean paired difference of log densities, with its standard error."""
+def paired_difference(first: Entry, other: Entry) -> Estimate:
+    """Mean difference of log densities, row by row, with its standard error."""
     assert first.scores is not None
     assert other.scores is not None
-    return estimate(first.scores - other.scores, first.weights)
+    return mean_and_error(first.scores - other.scores, first.weights)

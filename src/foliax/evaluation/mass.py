@@ -96,4 +96,4 @@ def broad_kernels(
     )
     weights = jnp.full(len(kappas), -np.log(len(kappas)), points.dtype)
     found = KernelDensity(manifold, (kernels,), (weights,))
-    return density.of(found) if isinstance(density, LocalizedDensity) else found
+    return density.with_density(found) if isinstance(density, LocalizedDensity) else found

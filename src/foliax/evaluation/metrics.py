@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.special import expit
 
-from ..density import AbstractDensity, AbstractTarget, Evaluation, evaluate, thorough
-from ..density.evaluate import refuse_nan, until_within
+from ..density import AbstractDensity, AbstractTarget, Evaluation, LogProb
+from ..density.base import check_samples
+from ..density.evaluate import check_not_nan, refine_to_tolerance
 from ..manifolds import AbstractManifold
 
 
@@ -52,7 +53,7 @@ class Moments(NamedTuple):
     covariance: Estimate
 
 
-def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
+def mean_and_error(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
     """Mean and standard error of independent values; weights are given, not estimated."""
     n = len(values)
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
@@ -61,51 +62,41 @@ def estimate(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
     return Estimate(float(mean), float(np.sqrt(variance)))
 
 
-def samples(density: AbstractDensity, n: int, *, key: PRNGKeyArray) -> np.ndarray:
-    """n exact draws, the i-th by fold_in(key, i)."""
-    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
-    rows = density.draws(keys)
-    refuse_lost(rows)
-    return rows
-
-
-def refuse_lost(rows: np.ndarray) -> None:
-    """Raise where a draw is not finite."""
-    lost = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if len(lost):
-        raise FloatingPointError(
-            f"Draw {lost[0]} is not finite: {rows[lost[0]]} ({len(lost)} of {len(rows)} draws are "
-            "not). If it is a flow that throws samples farther out than its floats reach, train it "
-            "for longer, at a lower rate, or bound its networks (activation='tanh')."
-        )
-
-
-def drawn(
+def sample_and_evaluate(
     density: AbstractDensity, n: int, *, key: PRNGKeyArray, tol: float = math.inf
 ) -> tuple[np.ndarray, Evaluation]:
-    """n exact draws and their log densities, by what is known of a draw, to an error of `tol`.
+    """Draw n samples with their log densities, by their own z where there is one.
 
-    In more rounds than rows have: a draw whose own z is far from q(z | y) shows so by its error.
+    A sample whose z is far from q(z | y) shows so by its error, so it gets more rounds than a row.
+
+    Args:
+        density: What to sample.
+        n: How many samples.
+        key: Chooses samples and noise.
+        tol: The standard error to reach, in nats.
     """
     k1, k2 = jax.random.split(key)
     keys = jax.vmap(lambda i: jax.random.fold_in(k1, i))(jnp.arange(n))
     rows = np.zeros((n, density.manifold.size))
 
-    def ask(density, which, key, chunk):
-        rows[which], value, error = density.draws_and_log_probs(keys[which], which, key, chunk)
-        return value, error
+    def log_prob(density, which, key, batch_size):
+        rows[which], found = density.sample_rows_with_log_prob(
+            keys[which], which, key=key, batch_size=batch_size
+        )
+        return found
 
-    found = until_within(ask, density, n, tol, key=k2, max_rounds=7)
-    refuse_lost(rows)
-    refuse_nan(found.value, rows)
+    found = refine_to_tolerance(log_prob, density, n, tol, key=k2, max_rounds=7)
+    check_samples(rows)
+    check_not_nan(found.value, rows)
     return rows, found
 
 
-def log_densities(density: AbstractDensity, rows, *, key: PRNGKeyArray, chunk: int = 4096):
-    """(values, errors) of rows, in float64; a NaN is an error."""
-    value, error = density.log_probs(np.asarray(rows), np.arange(len(rows)), key, chunk)
-    refuse_nan(value, rows)
-    return value.astype(float), error.astype(float)
+def log_prob_once(density: AbstractDensity, rows: Any, *, key: PRNGKeyArray) -> LogProb:
+    """Log densities by a fixed budget, in float64; the i-th row's noise is `fold_in(key, i)`."""
+    rows = np.asarray(rows)
+    found = density.log_prob_rows(rows, np.arange(len(rows)), key=key, batch_size=4096)
+    check_not_nan(found.value, rows)
+    return LogProb(found.value.astype(float), found.error.astype(float))
 
 
 def total_mass(
@@ -125,17 +116,17 @@ def total_mass(
     """
     k1, k2, k3 = jax.random.split(key, 3)
     uniform = n if near is None else n - round(share * n)
-    rows = uniform_rows(density.manifold, uniform, key=k1)
+    rows = sample_uniform(density.manifold, uniform, key=k1)
     if near is None:
-        value = evaluate(density, rows, tol=tol, key=k3).value
-        return estimate(np.exp(value + density.manifold.log_total_volume()))
-    rows = np.concatenate([rows, samples(near, n - uniform, key=k2)])
-    value = evaluate(density, rows, tol=tol, key=k3).value
-    log_near, _ = log_densities(near, rows, key=k3)
+        value = density.evaluate(rows, tol=tol, key=k3).value
+        return mean_and_error(np.exp(value + density.manifold.log_total_volume()))
+    rows = np.concatenate([rows, near.sample(n - uniform, key=k2)])
+    value = density.evaluate(rows, tol=tol, key=k3).value
+    log_near, _ = log_prob_once(near, rows, key=k3)
     return controlled_mass(value, log_near, uniform / n, density.manifold)
 
 
-def uniform_rows(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np.ndarray:
+def sample_uniform(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np.ndarray:
     """n points of the uniform density."""
     keys = jax.random.split(key, n)
     return np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
@@ -149,7 +140,7 @@ def controlled_mass(
     But for a share `uniform` of them, which is uniform.
     """
     log_proposal = partly_uniform(log_near, uniform, manifold)
-    return estimate(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
+    return mean_and_error(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
 
 
 def bridged_mass(
@@ -165,13 +156,13 @@ def bridged_mass(
 
     def log_ratio(rows: np.ndarray) -> np.ndarray:
         log_q, log_r = (
-            log_densities(density, rows, key=k3)[0],
-            log_densities(other, rows, key=k4)[0],
+            log_prob_once(density, rows, key=k3).value,
+            log_prob_once(other, rows, key=k4).value,
         )
         return log_q - log_r
 
-    above = estimate(expit(log_ratio(samples(other, n, key=k1))))
-    below = estimate(expit(-log_ratio(samples(density, n, key=k2))))
+    above = mean_and_error(expit(log_ratio(other.sample(n, key=k1))))
+    below = mean_and_error(expit(-log_ratio(density.sample(n, key=k2))))
     if min(above.value, below.value) < 1 / n:
         raise ValueError("No bridge: samples of the two densities do not overlap.")
     value = above.value / below.value
@@ -195,14 +186,16 @@ def compare(
     mean, see :func:`foliax.evaluate`.
     """
     k1, k2, k3, k4, k5, k6 = jax.random.split(key, 6)
-    from_p, spread = samples(target, n, key=k2), uniform_rows(density.manifold, n, key=k5)
-    from_q, at_q = drawn(density, n, key=k1, tol=tol)
-    q_at_p, _ = log_densities(density, from_p, key=k6)
-    q_at_spread, error_at_spread = log_densities(thorough(density), spread, key=k3)
-    p_at_q, p_at_p, p_at_spread = (
-        log_densities(target, rows, key=k4)[0] for rows in (from_q, from_p, spread)
+    from_p, spread = target.sample(n, key=k2), sample_uniform(density.manifold, n, key=k5)
+    from_q, at_q = sample_and_evaluate(density, n, key=k1, tol=tol)
+    q_at_p, _ = log_prob_once(density, from_p, key=k6)
+    q_at_spread, error_at_spread = log_prob_once(
+        density.with_budget("thorough"), spread, key=k3
     )
-    at_p = evaluate(density, from_p, tol=tol, key=k4)
+    p_at_q, p_at_p, p_at_spread = (
+        log_prob_once(target, rows, key=k4).value for rows in (from_q, from_p, spread)
+    )
+    at_p = density.evaluate(from_p, tol=tol, key=k4)
     log_w, log_v = p_at_q - at_q.value, at_p.value - p_at_p
     at_both = np.concatenate([at_q.value, q_at_spread])
     proposal = partly_uniform(at_both, 0.5, density.manifold)
@@ -236,20 +229,20 @@ def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -
     a, b = np.exp(log_a - log_proposal), np.exp(log_b - log_proposal)
     # a log a is 0 where a is.
     log_ratio = np.where(a > 0, log_a, log_b) - log_b
-    return estimate(a * log_ratio - a + b)
+    return mean_and_error(a * log_ratio - a + b)
 
 
 def relative_ess(w: np.ndarray) -> Estimate:
     """(mean w)²/mean w², its error to first order."""
     share, square = w / w.mean(), w**2 / (w**2).mean()
     value = float(w.mean() ** 2 / (w**2).mean())
-    return Estimate(value, value * estimate(2 * share - square).error)
+    return Estimate(value, value * mean_and_error(2 * share - square).error)
 
 
 def self_normalised(log_w: np.ndarray) -> Estimate:
     """mean(−log w) + log mean w, its error to first order."""
     w = np.exp(log_w)
-    return Estimate(float(np.log(w.mean()) - log_w.mean()), estimate(w / w.mean() - log_w).error)
+    return Estimate(float(np.log(w.mean()) - log_w.mean()), mean_and_error(w / w.mean() - log_w).error)
 
 
 def moments(rows: np.ndarray, others: np.ndarray) -> Moments:

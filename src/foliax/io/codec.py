@@ -172,7 +172,9 @@ class Decoder:
             if key in values:
                 raise ModelFileError(f"it holds the field {key!r} of a {cls.__name__} twice.")
             values[key] = self.decode(node)
-            check_field(cls, key, values[key])
+        values = entry.upgrade(values)
+        for key, value in values.items():
+            check_field(cls, key, value)
         return made(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
 
     def _own(self, described: dict[str, Json]) -> Own:

@@ -5,6 +5,7 @@ an interrupted training, `history` records it, `progress` shows it in a terminal
 May import: `density` and the packages below it, and `atomic`.
 """
 
+from .callbacks import Callback, OnBlock
 from .checkpoint import Checkpoint, CheckpointError
 from .history import Block, Record
 from .loop import TrainingDivergedError, train
@@ -16,17 +17,21 @@ from .objectives import (
     OwnSamples,
     ReverseKL,
 )
+from .rows import Batch
 from .settings import Training
 from .steps import count_parameters, partition
 
 __all__ = [
     "ELBO",
     "AbstractObjective",
+    "Batch",
     "Block",
+    "Callback",
     "Checkpoint",
     "CheckpointError",
     "ImportanceWeighted",
     "Likelihood",
+    "OnBlock",
     "OwnSamples",
     "Record",
     "ReverseKL",

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from ..atomic import replacing
+from .callbacks import Callback
 from .history import Record
 
 
@@ -22,34 +23,40 @@ class CheckpointError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Callback):
     """A file that a training writes after every `every` blocks and resumes from if it is there."""
 
     path: Path
     every: int = 1
+
+    keeps_state = True
 
     def __post_init__(self):
         object.__setattr__(self, "path", Path(self.path))
         if self.every < 1:
             raise ValueError(f"A checkpoint is written every 1 or more blocks, not {self.every}.")
 
-    def save(self, state: Any, record: Record, identity: str) -> None:
+    def for_part(self, name: str) -> Checkpoint:
+        """A file of its own for each of several trainings."""
+        return dataclasses.replace(self, path=self.path.with_name(f"{self.path.name}.{name}"))
+
+    def save(self, state: Any, record: Record, fingerprint: str) -> None:
         """Write state and record; a crash leaves the file as it was."""
         if len(record.history) % self.every:
             return
-        header = {"training": identity, "record": dataclasses.asdict(record)}
+        header = {"training": fingerprint, "record": dataclasses.asdict(record)}
         with replacing(self.path) as file:
             file.write(json.dumps(header).encode() + b"\n")
             eqx.tree_serialise_leaves(file, state)
 
-    def restore(self, state: Any, record: Record, identity: str) -> tuple[Any, Record]:
+    def restore(self, state: Any, record: Record, fingerprint: str) -> tuple[Any, Record]:
         """The state and record of the file, or those given where there is none."""
         if not self.path.exists():
             return state, record
         try:
             with self.path.open("rb") as file:
                 header = json.loads(file.readline())
-                if header["training"] != identity:
+                if header["training"] != fingerprint:
                     raise CheckpointError(
                         f"{self.path} is of another training (settings, seed, data or model "
                         "differ). Remove it, or name another file."
@@ -63,12 +70,12 @@ class Checkpoint:
 
 
 def fingerprint(start: Any, run: Any, held_out: Any) -> str:
-    """What must be equal for a resumption to give the same bits: settings, model, key and data."""
-    # Where functions lie in memory differs between processes; their names do not.
+    """Digest of what must be equal to resume to the same bits: settings, model, key and data."""
+    # Addresses of functions differ between processes; their names do not.
     model = re.sub(r" at 0x[0-9a-f]+", "", eqx.tree_pformat((start.params, run.static)))
     described = (run.training, run.objective, model)
     digest = hashlib.sha256(repr(described).encode())
-    data = (start.params, run.static, run.rows, run.weights, held_out)
+    data = (start.params, run.static, run.data, held_out)
     leaves = jax.tree.leaves(eqx.filter(data, eqx.is_array))
     for leaf in [*leaves, jax.random.key_data(run.key)]:
         digest.update(f"{leaf.shape}{leaf.dtype}".encode() + np.asarray(leaf).tobytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TypeVar
 
 import equinox as eqx
@@ -14,12 +14,14 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity
-from .checkpoint import Checkpoint, fingerprint
+from ..density.dataset import Dataset
+from .callbacks import Callback
+from .checkpoint import fingerprint
 from .history import INTERRUPTED, Block, Record
 from .objectives import AbstractObjective, ImportanceWeighted
-from .rows import Column, Sampler, Table, _source, _weighted
+from .rows import Batch, to_device
 from .settings import Training
-from .steps import Run, State, _start, count_parameters, partition
+from .steps import Run, State, count_parameters, partition, start_state
 
 D = TypeVar("D", bound=AbstractDensity)
 
@@ -30,34 +32,49 @@ class TrainingDivergedError(RuntimeError):
 
 def train(
     density: D,
-    rows: Table | Sampler,
+    data: Dataset,
     *,
     key: PRNGKeyArray,
     training: Training | None = None,
     objective: AbstractObjective | None = None,
-    weights: Column | None = None,
-    validation: Table | None = None,
-    validation_weights: Column | None = None,
-    checkpoint: Checkpoint | None = None,
-    on_block: Callable[[Block], None] | None = None,
+    validation: Dataset | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> tuple[D, Record]:
-    """Train a density on rows, or on fresh draws of a sampler (key, n) -> rows.
+    """Train a density on rows, or on fresh draws of a sampler.
 
     Step i uses `fold_in(key, i)` alone, so the same key gives the same bits, also after resuming
-    from a checkpoint. An interrupt (Ctrl-C) ends training with the best parameters so far; before
+    from a checkpoint. An interrupt (Ctrl-C) ends training with the best parameters so far. Before
     the first block is done there are none, and the interrupt goes on to the caller.
+
+    Args:
+        density: The untrained density.
+        data: Rows, weights and conditions, or a sampler.
+        key: Chooses batches and noise.
+        training: Numbers of the training; by default `Training()`.
+        objective: The loss; by default `ImportanceWeighted()`.
+        validation: Held-out rows that choose the best parameters; without them the last are kept.
+        callbacks: Told of every block; a `Checkpoint` also saves and restores the state.
+
+    Returns:
+        The density with the best parameters, and the record of the training.
+
+    Raises:
+        TrainingDivergedError: The loss stayed non-finite after every roll-back.
+        CheckpointError: A checkpoint is of another training, or damaged.
     """
     training, objective = training or Training(), objective or ImportanceWeighted()
     params, static = partition(density)
     record = Record(count_parameters(density))
-    # Programs are compiled for a run, and a time limit is none of their business.
+    # Exclude the time limit, so that changing it does not recompile.
     timeless = dataclasses.replace(training, seconds=0.0)
-    run = Run(static, timeless, objective, *_source(rows, weights), key)
-    held_out = None if validation is None else _weighted(validation, validation_weights)
-    state = _start(params, training)
-    identity = "" if checkpoint is None else fingerprint(state, run, held_out)
-    if checkpoint is not None:
-        state, record = checkpoint.restore(state, record, identity)
+    source = (None, data.rows) if data.is_sampler else (to_device(data), None)
+    run = Run(static, timeless, objective, *source, key)
+    held_out = None if validation is None else to_device(validation)
+    state = start_state(params, training)
+    keepers = [callback for callback in callbacks if callback.keeps_state]
+    identity = fingerprint(state, run, held_out) if keepers else ""
+    for keeper in keepers:
+        state, record = keeper.restore(state, record, identity)
     began = time.monotonic() - record.seconds
     tried = 0
     try:
@@ -65,42 +82,46 @@ def train(
             after, loss, score, trouble = _attempt(run, state, held_out)
             if trouble:
                 tried += 1
-                state = _cut(state, training, tried, record, trouble)
+                state = _back_off(state, training, tried, record, trouble)
                 continue
             tried = 0
             state = _keep_best(after, score, held_out is not None)
             record.seconds = time.monotonic() - began
-            report = Block(
-                int(state.step),
-                training.steps,
-                loss,
-                score,
-                float(state.best_validation),
-                record.seconds,
-            )
-            record.history.append(report)
-            if report.step == training.steps:
-                record.stopped = "all steps done"
-            elif _out_of_patience(state, training, held_out is not None):
-                record.stopped = f"no improvement for {training.patience} blocks"
-            elif 0 < training.seconds <= record.seconds:
-                record.stopped = f"{training.seconds:.0f} s were over"
-                record.events.append(f"Out of time after step {report.step}: the best is kept.")
-            if checkpoint is not None:
-                checkpoint.save(state, record, identity)
-            if on_block is not None:
-                on_block(report)
+            block = _note_block(record, state, training, loss, score)
+            for keeper in keepers:
+                keeper.save(state, record, identity)
+            for callback in callbacks:
+                callback.on_block(block)
     except KeyboardInterrupt:
         if int(state.step) == 0:
             raise
         record.stopped = INTERRUPTED
-        record.events.append(f"Interrupted after step {int(state.step)}: the best so far is kept.")
+        record.events.append(f"Interrupted after step {int(state.step)}: kept the best so far.")
     record.best_step, record.best_validation = int(state.best_step), float(state.best_validation)
     return eqx.combine(state.best, static), record
 
 
-def _attempt(run: Run, state: State, held_out) -> tuple[State, float, float, str]:
-    """A block: the state after it, its loss, its validation, and what went wrong ("": nothing)."""
+def _note_block(
+    record: Record, state: State, training: Training, loss: float, score: float
+) -> Block:
+    """Add a block to the record, and say there if it was the last one."""
+    best = float(state.best_validation)
+    block = Block(int(state.step), training.steps, loss, score, best, record.seconds)
+    record.history.append(block)
+    if block.step == training.steps:
+        record.stopped = "all steps done"
+    elif _out_of_patience(state, training):
+        record.stopped = f"no improvement for {training.patience} blocks"
+    elif 0 < training.seconds <= record.seconds:
+        record.stopped = f"reached the time limit of {training.seconds:.0f} s"
+        record.events.append(f"Out of time after step {block.step}: kept the best so far.")
+    return block
+
+
+def _attempt(
+    run: Run, state: State, held_out: Batch | None
+) -> tuple[State, float, float, str]:
+    """Run a block; return the state after it, its loss, its validation and what went wrong."""
     try:
         after, loss = run.advance(state)
         score = run.validate(after, held_out)
@@ -113,8 +134,8 @@ def _attempt(run: Run, state: State, held_out) -> tuple[State, float, float, str
     return state, loss, score, f"loss {loss:.4g}, validation {score:.4g}, {what}"
 
 
-def _cut(state: State, training: Training, tried: int, record: Record, what: str) -> State:
-    """The block's start again, at a smaller rate; an error when that has been tried enough."""
+def _back_off(state: State, training: Training, tried: int, record: Record, what: str) -> State:
+    """Return to the start of the block with a smaller learning rate, or give up."""
     step, factor = int(state.step), float(state.rate_factor) * training.cut
     if tried > training.retries:
         raise TrainingDivergedError(
@@ -122,7 +143,9 @@ def _cut(state: State, training: Training, tried: int, record: Record, what: str
             f"not help, the last {training.rate * float(state.rate_factor):.2g}. Check the data "
             "for outliers and duplicates, lower the rate, or use a tighter ambient density."
         )
-    record.events.append(f"Diverged after step {step} ({what}): taken back, rate × {factor:.3g}.")
+    record.events.append(
+        f"Diverged after step {step} ({what}): went back, learning rate × {factor:.3g}."
+    )
     return state._replace(rate_factor=jnp.asarray(factor, state.rate_factor.dtype))
 
 
@@ -136,6 +159,7 @@ def _keep_best(state: State, score: float, validated: bool) -> State:
     )
 
 
-def _out_of_patience(state: State, training: Training, validated: bool) -> bool:
+def _out_of_patience(state: State, training: Training) -> bool:
+    """Whether no block has improved for long; without validation every block does."""
     waited = int(state.step) - int(state.best_step)
-    return validated and training.patience > 0 and waited >= training.patience * training.block
+    return 0 < training.patience * training.block <= waited

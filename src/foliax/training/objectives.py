@@ -15,9 +15,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..density import AbstractDensity, DequantizedDensity
 from ..density.integrate import open_uniform
 from ..registry import storable
+from .rows import Batch
 
-Rows = Float[Array, "n size"]
-Weights = Float[Array, " n"]
+Condition = Float[Array, " c"] | None
 Point = Float[Array, " size"]
 Scalar = Float[Array, ""]
 
@@ -27,12 +27,14 @@ class AbstractObjective(abc.ABC):
 
     @abc.abstractmethod
     def value_and_grad(
-        self, params: PyTree, static: PyTree, rows: Rows, weights: Weights, *, key: PRNGKeyArray
+        self, params: PyTree, static: PyTree, batch: Batch, *, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], PyTree]:
         """The weighted mean loss of `eqx.combine(params, static)` and its gradient in params."""
 
     @abc.abstractmethod
-    def log_score(self, model: Any, y: Point, *, samples: int, key: PRNGKeyArray) -> Scalar:
+    def log_score(
+        self, model: Any, y: Point, *, condition: Condition, samples: int, key: PRNGKeyArray
+    ) -> Scalar:
         """What validation sees of a held-out y: log p(y), or a bound on it by `samples` z."""
 
 
@@ -49,17 +51,17 @@ class ELBO(AbstractObjective):
     cost: float = 1e-3
     over_branches: bool = False
 
-    def value_and_grad(self, params, static, rows, weights, *, key):
+    def value_and_grad(self, params, static, batch, *, key):
         def loss(params):
             model = paramax.unwrap(eqx.combine(params, static))
-            z = draw(model, rows, self.samples, key)
-            log_w, cost = log_weights(model, rows, z, over_branches=self.over_branches)
-            return -(weights * log_w.mean(1)).mean() + self.cost * cost
+            z = draw(model, batch, self.samples, key)
+            log_w, cost = log_weights(model, batch, z, over_branches=self.over_branches)
+            return -(batch.weights * log_w.mean(1)).mean() + self.cost * cost
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, samples, key):
-        return log_bound(model, y, samples, key)
+    def log_score(self, model, y, *, condition=None, samples, key):
+        return log_bound(model, y, condition, samples, key)
 
 
 @storable("fit.ImportanceWeighted")
@@ -76,28 +78,28 @@ class ImportanceWeighted(AbstractObjective):
     samples: int = 8
     cost: float = 1e-3
 
-    def value_and_grad(self, params, static, rows, weights, *, key):
+    def value_and_grad(self, params, static, batch, *, key):
         def drawn(params):
-            return draw(paramax.unwrap(eqx.combine(params, static)), rows, self.samples, key)
+            return draw(paramax.unwrap(eqx.combine(params, static)), batch, self.samples, key)
 
         def weighed(params, z):
             model = paramax.unwrap(eqx.combine(params, static))
             return log_weights(
-                eqx.tree_at(lambda m: m.dequantizer, model, replace_fn=frozen), rows, z
+                eqx.tree_at(lambda m: m.dequantizer, model, replace_fn=frozen), batch, z
             )
 
         z, pull_z = jax.vjp(drawn, params)
         (log_w, cost), pull_w = jax.vjp(weighed, params, z)
         share = jax.nn.softmax(log_w, axis=1)
-        mean_share = -(weights[:, None] * share) / len(rows)
+        mean_share = -(batch.weights[:, None] * share) / len(batch.rows)
         by_params, by_z = pull_w((mean_share, jnp.full_like(cost, self.cost)))
         (by_noise,) = pull_z(by_z * share[:, :, None])
         bound = jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.samples)
-        value = -(weights * bound).mean() + self.cost * cost
+        value = -(batch.weights * bound).mean() + self.cost * cost
         return value, jax.tree.map(jnp.add, by_params, by_noise)
 
-    def log_score(self, model, y, *, samples, key):
-        return log_bound(model, y, samples, key)
+    def log_score(self, model, y, *, condition=None, samples, key):
+        return log_bound(model, y, condition, samples, key)
 
 
 @storable("fit.Likelihood")
@@ -105,15 +107,15 @@ class ImportanceWeighted(AbstractObjective):
 class Likelihood(AbstractObjective):
     """−log p(y), for densities whose `log_prob` is exact."""
 
-    def value_and_grad(self, params, static, rows, weights, *, key):
+    def value_and_grad(self, params, static, batch, *, key):
         def loss(params):
             model = paramax.unwrap(eqx.combine(params, static))
-            return -(weights * jax.vmap(lambda y: model.log_prob(y).value)(rows)).mean()
+            return -(batch.weights * log_probs(model, batch)).mean()
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, samples, key):
-        return model.log_prob(y).value
+    def log_score(self, model, y, *, condition=None, samples=1, key=None):
+        return model.log_prob(y, condition=condition).value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,19 +126,21 @@ class OwnSamples(AbstractObjective):
     it rather than keeping to its middle: the sleep phase of Hinton et al. 1995.
     """
 
-    def value_and_grad(self, params, static, rows, weights, *, key):
+    def value_and_grad(self, params, static, batch, *, key):
         def loss(dequantizer):
             model = eqx.combine(eqx.tree_at(lambda m: m.dequantizer, params, dequantizer), static)
-            logs = jax.vmap(lambda x: self.log_score(paramax.unwrap(model), x))(rows)
-            return -(weights * logs).mean()
+            logs = jax.vmap(lambda x, c: self.log_score(paramax.unwrap(model), x, condition=c))(
+                batch.rows, batch.condition
+            )
+            return -(batch.weights * logs).mean()
 
         value, gradient = jax.value_and_grad(loss)(params.dequantizer)
         still = jax.tree.map(jnp.zeros_like, params)
         return value, eqx.tree_at(lambda m: m.dequantizer, still, gradient)
 
-    def log_score(self, model, y, *, samples=1, key=None):
+    def log_score(self, model, y, *, condition=None, samples=1, key=None):
         y, z = model.dequantization.quantize(y)
-        return model.dequantizer.log_prob(model.manifold.features(y), z)
+        return model.dequantizer.log_prob(model.features(y, condition), z)
 
 
 class ReverseKL(eqx.Module, AbstractObjective):
@@ -147,17 +151,17 @@ class ReverseKL(eqx.Module, AbstractObjective):
 
     target: AbstractDensity
 
-    def value_and_grad(self, params, static, rows, weights, *, key):
+    def value_and_grad(self, params, static, batch, *, key):
         def loss(params):
             model = paramax.unwrap(eqx.combine(params, static))
-            y, log_q = jax.vmap(model.push)(rows)
+            y, log_q = jax.vmap(model.push)(batch.rows)
             log_p = jax.vmap(lambda y: self.target.log_prob(y).value)(y)
-            return (weights * (log_q - log_p)).mean()
+            return (batch.weights * (log_q - log_p)).mean()
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, samples, key):
-        return model.log_prob(y).value
+    def log_score(self, model, y, *, condition=None, samples=1, key=None):
+        return model.log_prob(y, condition=condition).value
 
 
 def frozen(tree: PyTree) -> PyTree:
@@ -166,41 +170,61 @@ def frozen(tree: PyTree) -> PyTree:
     return eqx.combine(jax.lax.stop_gradient(arrays), rest)
 
 
+def log_probs(model: AbstractDensity, batch: Batch) -> Float[Array, " n"]:
+    """Log densities of a batch under an exact density."""
+    return jax.vmap(lambda y, c: model.log_prob(y, condition=c).value)(
+        batch.rows, batch.condition
+    )
+
+
 def draw(
-    model: DequantizedDensity, rows: Rows, samples: int, key: PRNGKeyArray
+    model: DequantizedDensity, batch: Batch, samples: int, key: PRNGKeyArray
 ) -> Float[Array, "n s k"]:
-    """`samples` auxiliaries z ~ q(· | y) for every row."""
+    """Draw `samples` auxiliaries z ~ q(· | y) for every row."""
+    rows = batch.rows
     shape = (len(rows), samples, model.dequantization.auxiliary.size)
     v = open_uniform(key, shape, rows.dtype)
 
-    def one(y, v):
-        features = model.manifold.features(y)
+    def draw_row(y, condition, v):
+        features = model.features(y, condition)
         return jax.vmap(lambda v: model.dequantizer.transform(features, v))(v)
 
-    return jax.vmap(one)(rows, v)
+    return jax.vmap(draw_row)(rows, batch.condition, v)
 
 
-def log_bound(model: DequantizedDensity, y: Point, samples: int, key: PRNGKeyArray) -> Scalar:
+def log_bound(
+    model: DequantizedDensity, y: Point, condition: Condition, samples: int, key: PRNGKeyArray
+) -> Scalar:
     """log (1/K) Σ_k w_k of one row, K = `samples`."""
-    z = draw(model, y[None], samples, key)
-    return jax.nn.logsumexp(log_weights(model, y[None], z)[0]) - jnp.log(samples)
+    row = Batch(y[None], jnp.ones(1, y.dtype), None if condition is None else condition[None])
+    z = draw(model, row, samples, key)
+    return jax.nn.logsumexp(log_weights(model, row, z)[0]) - jnp.log(samples)
 
 
 def log_weights(
-    model: DequantizedDensity, rows: Rows, z: Float[Array, "n s k"], *, over_branches: bool = False
+    model: DequantizedDensity,
+    batch: Batch,
+    z: Float[Array, "n s k"],
+    *,
+    over_branches: bool = False,
 ) -> tuple[Float[Array, "n s"], Float[Array, ""]]:
     """log w of every row and z, and the mean cost of the ambient paths."""
-
     # Without auxiliaries all samples of a row are one.
     distinct = z if z.shape[2] else z[:, :1]
 
-    def pairs(function):
-        return jax.vmap(jax.vmap(function, (None, 0)))(rows, distinct)
+    def for_pairs(function):
+        per_row = jax.vmap(function, (None, None, 0))
+        return jax.vmap(per_row)(batch.rows, batch.condition, distinct)
 
-    x, log_volume = pairs(model.dequantization.preimages)
+    x, log_volume = for_pairs(lambda y, c, z: model.dequantization.preimages(y, z))
     # In one flat batch: matrix products with several batch axes take up to three times as long.
-    log_prob, cost = jax.vmap(model.ambient.log_prob_and_cost)(x.reshape(-1, x.shape[-1]))
+    flat = x.reshape(-1, x.shape[-1])
+    if batch.condition is None:
+        log_prob, cost = jax.vmap(model.ambient.log_prob_and_cost)(flat)
+    else:
+        repeated = jnp.repeat(batch.condition, len(flat) // len(batch.rows), axis=0)
+        log_prob, cost = jax.vmap(model.ambient.log_prob_and_cost)(flat, repeated)
     branches = log_prob.reshape(log_volume.shape) + log_volume
-    log_q = pairs(lambda y, z: model.dequantizer.log_prob(model.manifold.features(y), z))
+    log_q = for_pairs(lambda y, c, z: model.dequantizer.log_prob(model.features(y, c), z))
     joint = branches.mean(2) if over_branches else jax.nn.logsumexp(branches, axis=2)
     return jnp.broadcast_to(joint - log_q, z.shape[:2]), cost.mean()

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .history import Block
+from .callbacks import Callback, OnBlock
+from .history import Block
 
 
 @contextmanager
-def training_bar(console: Console | None = None) -> Iterator[Callable[[Block], None] | None]:
-    """`with training_bar() as bar: spec.fit(…, on_block=bar)`: loss, validation, time left."""
+def training_bar(console: Console | None = None) -> Iterator[Callback]:
+    """Show a bar: `with training_bar() as bar: estimator.fit(data, key=key, callbacks=[bar])`."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield Callback()
         return
     columns = (
         TextColumn("{task.completed:.0f}/{task.total:.0f} steps"),
@@ -40,4 +36,4 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[Block], N
                 best=block.best_validation,
             )
 
-        yield update
+        yield OnBlock(update)

@@ -1,42 +1,43 @@
-"""Rows and weights on the device, or a sampler that draws them."""
+"""Rows, weights and conditions on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-Rows = Float[Array, "n size"]
-Table = Float[Array, "_ size"] | Float[np.ndarray, "_ size"]
-Column = Float[Array, " _"] | Float[np.ndarray, " _"]
-Sampler = Callable[[PRNGKeyArray, int], Rows]
+from ..density.dataset import Dataset
 
 
-def _source(
-    rows: Table | Sampler, weights: Column | None
-) -> tuple[Array | None, Array | None, Sampler | None]:
-    if not isinstance(rows, Array | np.ndarray):
-        if weights is not None:
-            raise ValueError("A sampler's draws have no weights: pass weights only with rows.")
-        return None, None, rows
-    return *_weighted(rows, weights), None
+class Batch(NamedTuple):
+    """Rows on the device, with weights of mean 1 and conditions, if they have any."""
+
+    rows: Float[Array, "n size"]
+    weights: Float[Array, " n"]
+    condition: Float[Array, "n c"] | None = None
+
+    def take(self, chosen: Array) -> Batch:
+        """Some of the rows, by number."""
+        condition = None if self.condition is None else self.condition[chosen]
+        return Batch(self.rows[chosen], self.weights[chosen], condition)
 
 
-def _weighted(rows: Table, weights: Column | None) -> tuple[Array, Array]:
-    """Rows on the device, weights of mean 1; an error where either cannot be trained on."""
-    rows = jnp.asarray(rows)
+def to_device(data: Dataset) -> Batch:
+    """Move rows to the device and scale their weights to a mean of 1.
+
+    Raises:
+        ValueError: There are no rows, or one is not finite on the device.
+    """
+    rows = jnp.asarray(data.rows)
     if len(rows) == 0:
         raise ValueError("There are no rows to train on.")
     if not bool(jnp.isfinite(rows).all()):
         bad = int(np.argmax(~np.isfinite(np.asarray(rows)).all(1)))
         raise ValueError(f"Row {bad} is not finite: {rows[bad]}.")
-    if weights is None:
-        return rows, jnp.ones(len(rows), rows.dtype)
-    weights = jnp.asarray(weights, rows.dtype)
-    if weights.shape != (len(rows),):
-        raise ValueError(f"There are {len(rows)} rows and weights of shape {weights.shape}.")
-    if not bool((jnp.isfinite(weights) & (weights >= 0)).all()) or float(weights.sum()) == 0:
-        raise ValueError("Weights must be finite, non-negative and not all zero.")
-    return rows, weights / weights.mean()
+    condition = None if data.condition is None else jnp.asarray(data.condition, rows.dtype)
+    if data.weights is None:
+        return Batch(rows, jnp.ones(len(rows), rows.dtype), condition)
+    weights = jnp.asarray(data.weights, rows.dtype)
+    return Batch(rows, weights / weights.mean(), condition)

@@ -12,8 +12,9 @@ import optax
 import paramax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from ..density.dataset import Sampler
 from .objectives import AbstractObjective
-from .rows import Rows, Sampler
+from .rows import Batch
 from .settings import Training
 
 
@@ -48,13 +49,12 @@ class Run(NamedTuple):
     static: PyTree
     training: Training
     objective: AbstractObjective
-    rows: Rows | None
-    weights: Float[Array, " n"] | None
+    data: Batch | None
     sampler: Sampler | None
     key: PRNGKeyArray
 
     def advance(self, state: State) -> tuple[State, float]:
-        """One block of steps, and its mean loss."""
+        """Run one block of steps; return the state after it and its mean loss."""
         count = min(self.training.block, self.training.steps - int(state.step))
         steps = state.step + jnp.arange(count, dtype=jnp.int32)
         fresh = None
@@ -63,20 +63,20 @@ class Run(NamedTuple):
         state, loss = _scan(state, self._replace(sampler=None), steps, fresh)
         return state, float(loss)
 
-    def validate(self, state: State, held_out: tuple[Array, Array] | None) -> float:
-        """The averaged parameters' loss on held-out rows; inf where there are none."""
+    def validate(self, state: State, held_out: Batch | None) -> float:
+        """Loss of the averaged parameters on held-out rows; inf where there are none."""
         if held_out is None:
             return math.inf
         key = jax.random.fold_in(self.key, 2**31 - 1)
         samples = self.training.validation_samples
         return float(
-            _held_out_loss(state.averaged, self.static, self.objective, *held_out, key, samples)
+            _held_out_loss(state.averaged, self.static, self.objective, held_out, key, samples)
         )
 
 
 @eqx.filter_jit
 def _fresh(sampler: Sampler, key, steps: Int[Array, " s"], batch: int) -> Float[Array, "s b size"]:
-    """The batches of a block, drawn apart: a rejection sampler compiles once for all models."""
+    """Draw the batches of a block, outside the scan: a rejection sampler compiles once."""
     return jax.vmap(lambda step: sampler(_keys(key, step)[0], batch))(steps)
 
 
@@ -95,14 +95,13 @@ def _scan(
     def one(state: State, inputs):
         (batch_key, noise_key), rate, decay, rows = inputs
         if rows is None:
-            assert run.rows is not None
-            assert run.weights is not None
-            chosen = jax.random.randint(batch_key, (training.batch,), 0, len(run.rows))
-            rows, weights = run.rows[chosen], run.weights[chosen]
+            assert run.data is not None
+            chosen = jax.random.randint(batch_key, (training.batch,), 0, len(run.data.rows))
+            batch = run.data.take(chosen)
         else:
-            weights = jnp.ones(len(rows), rows.dtype)
+            batch = Batch(rows, jnp.ones(len(rows), rows.dtype))
         loss, gradient = run.objective.value_and_grad(
-            state.params, run.static, rows, weights, key=noise_key
+            state.params, run.static, batch, key=noise_key
         )
         direction, moments = optimizer.update(gradient, state.moments)
         taken = rate * state.rate_factor
@@ -125,23 +124,25 @@ def _scan(
 
 @eqx.filter_jit
 def _held_out_loss(
-    params, static, objective: AbstractObjective, rows, weights, key, samples: int
+    params, static, objective: AbstractObjective, held_out: Batch, key, samples: int
 ) -> Float[Array, ""]:
     model = paramax.unwrap(eqx.combine(params, static))
 
-    def one(row_and_number):
-        y, number = row_and_number
-        return objective.log_score(model, y, samples=samples, key=jax.random.fold_in(key, number))
+    def score(row_number_condition):
+        y, number, condition = row_number_condition
+        row_key = jax.random.fold_in(key, number)
+        return objective.log_score(model, y, condition=condition, samples=samples, key=row_key)
 
-    scores = jax.lax.map(one, (rows, jnp.arange(len(rows))), batch_size=256)
-    return -(weights * scores).mean()
+    rows = (held_out.rows, jnp.arange(len(held_out.rows)), held_out.condition)
+    scores = jax.lax.map(score, rows, batch_size=256)
+    return -(held_out.weights * scores).mean()
 
 
 def _optimizer(training: Training) -> optax.GradientTransformation:
     return optax.chain(optax.clip_by_global_norm(training.clip), optax.scale_by_adam())
 
 
-def _start(params: PyTree, training: Training) -> State:
+def start_state(params: PyTree, training: Training) -> State:
     # Weakly typed constants among the parameters would cost a second compilation.
     params = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), params)
     moments = _optimizer(training).init(params)

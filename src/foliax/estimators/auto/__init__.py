@@ -1,10 +1,11 @@
-"""The default estimator: fit candidates in a time limit and stack them.
+"""The default estimator: fit candidates within a time limit and stack them.
 
-`policy` orders the candidates and shares out the time, `budget` measures what they cost, and
-`selection` weights them by held-out likelihood.
+`policy` has the numbers and the order of the candidates, `budget` measures what they cost,
+`selection` weights them by held-out likelihood, and `estimator` runs them.
 May import: the other estimators.
 """
 
-from .policy import Auto, fit_watched, spec_of
+from .estimator import Auto
+from .policy import Policy
 
-__all__ = ["Auto", "fit_watched", "spec_of"]
+__all__ = ["Auto", "Policy"]

@@ -1,64 +1,59 @@
-"""Rows, held-out rows and fitted candidates."""
+"""Fitted candidates, and what each must gain to be kept."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ...density import coarse, evaluate
-from ..base import AbstractSpec, Fitted
+from ...density import AbstractDensity, Dataset
+from ..base import AbstractEstimator, FitResult
 
-CLOSE = 0.1
-"""Error of a held-out row's log density, for which nothing more is done."""
-
-WORTH = 0.001
-"""Nats that a member must gain on held-out rows, since every member slows evaluation."""
-A_WHILE = 30.0
-"""Seconds; a member must gain `WORTH` for each time as long that evaluating all rows takes."""
-WORTH_ANY_TIME = 0.1
-"""Nats that are enough, however long it takes."""
-
-
-class Weighted(NamedTuple):
-    """Rows and their weights, if they have any."""
-
-    rows: Any
-    weights: Any
-
-
-class Held(NamedTuple):
-    """Held-out rows, if any, and their weights."""
-
-    rows: Any
-    weights: Any
-    own: bool = False
-    """Whether they were taken from the rows, and not given by the caller."""
-
-    def scores(self, fitted: Fitted, key: PRNGKeyArray) -> Float[np.ndarray, " h"]:
-        """Log densities; a NaN is an error."""
-        if self.rows is None:
-            return np.zeros(0)
-        return evaluate(coarse(fitted.density), self.rows, tol=CLOSE, key=key, max_rounds=2).value
+SCORE_TOLERANCE = 0.1
+"""Standard error of a held-out row's log density, in nats, that is good enough to compare by."""
+SCORE_ROUNDS = 2
+"""How often a held-out row may be refined."""
+MIN_GAIN_NATS = 0.001
+"""Gain on held-out rows that pays for a member, since every member slows evaluation."""
+GAIN_UNIT_SECONDS = 30.0
+"""A member must gain `MIN_GAIN_NATS` for each time as long that evaluating all rows takes."""
+MAX_GAIN_NATS = 0.1
+"""A gain that always keeps a member."""
+REFIT_MARGIN = 1.3
+"""Seconds of a refit on all rows, over those of the fit without the held-out ones."""
 
 
 class Member(NamedTuple):
     """A candidate that was fitted, and its log densities of the held-out rows."""
 
     name: str
-    spec: AbstractSpec
-    fitted: Fitted
+    estimator: AbstractEstimator
+    result: FitResult
     scores: Float[np.ndarray, " h"]
     seconds: float = 0.0
-    """That it takes to evaluate as many rows as there are."""
+    """Seconds to evaluate as many rows as were given."""
 
     @property
-    def worth(self) -> float:
-        """Nats that it must gain."""
-        return min(WORTH_ANY_TIME, WORTH * max(1.0, self.seconds / A_WHILE))
+    def required_gain(self) -> float:
+        """Nats that the member must gain on held-out rows."""
+        return min(MAX_GAIN_NATS, MIN_GAIN_NATS * max(1.0, self.seconds / GAIN_UNIT_SECONDS))
 
-    def again(self, n: int, held: Held) -> float:
-        """The seconds to expect of making it anew of all n rows; 0 where it is not to be."""
-        worth_it = held.own and self.spec.makes_use_of(n)
-        return 1.3 * self.fitted.record.seconds if worth_it else 0.0
+    def refit_seconds(self, n: int, split_here: bool) -> float:
+        """Seconds to expect of a refit on all n rows; 0 where there is none.
+
+        `split_here`: whether the held-out rows were taken from the given ones.
+        """
+        refits = split_here and self.estimator.uses_all_rows(n)
+        return REFIT_MARGIN * self.result.record.seconds if refits else 0.0
+
+
+def score_held_out(
+    density: AbstractDensity, held_out: Dataset | None, key: PRNGKeyArray
+) -> Float[np.ndarray, " h"]:
+    """Log densities of the held-out rows, by few nodes for each."""
+    if held_out is None:
+        return np.zeros(0)
+    how = {"tol": SCORE_TOLERANCE, "condition": held_out.condition, "key": key}
+    coarse = density.with_budget("coarse")
+    return coarse.evaluate(held_out.rows, **how, max_rounds=SCORE_ROUNDS).value

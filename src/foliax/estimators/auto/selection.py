@@ -8,90 +8,111 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ...density import AbstractDensity, Stacked
-from ...manifolds import AbstractManifold
-from ...training import Record
+from ...density import AbstractDensity, Dataset, Stacked
+from ...training import Record, TrainingDivergedError
+from ..base import FitError
 from ..weights import mixture_weights
-from .members import WORTH, Held, Member, Weighted
+from .members import MIN_GAIN_NATS, Member
 
-FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError, np.linalg.LinAlgError)
-"""What a candidate may fail with; the others go on."""
+FAILURES = (
+    FitError,
+    TrainingDivergedError,
+    ArithmeticError,
+    MemoryError,
+    np.linalg.LinAlgError,
+)
+"""What a candidate may fail with because of the data; the others go on. A bug is not among them."""
 
 
-def shared(members: list[Member], held: Held, record: Record) -> Float[np.ndarray, " k"]:
-    """The members' shares in the mixture; the best one's is all where the whole is no better."""
-    if held.rows is None:
-        record.best_validation = members[0].fitted.record.best_validation
+def stacking_weights(
+    members: list[Member], held_out: Dataset | None, record: Record
+) -> Float[np.ndarray, " k"]:
+    """Weight the members by held-out likelihood; one alone where the mixture is no better."""
+    if held_out is None:
+        record.best_validation = members[0].result.record.best_validation
         return np.eye(len(members))[0]
-    weights = np.ones(len(held.rows)) if held.weights is None else np.asarray(held.weights, float)
+    weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
-    work = [m.fitted.density.work for m in members]
-    pi, score = worthwhile(scores, weights, work, [m.worth for m in members])
+    work = [m.result.density.work for m in members]
+    pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
-        slow = member.worth if pi[number] == 0 and member.worth > WORTH else 0.0
-        if alone >= score + slow:
+        too_slow = pi[number] == 0 and member.required_gain > MIN_GAIN_NATS
+        if alone >= score + (member.required_gain if too_slow else 0.0):
             pi, score = np.eye(len(members))[number], alone
     record.events += [
-        f"{m.name}: left out, it gains less than {m.worth:.4f} nats, and evaluating as many rows "
-        f"as were given would take {m.seconds:.0f} s."
+        f"{m.name}: left out, because it gains less than {m.required_gain:.4f} nats and takes "
+        f"{m.seconds:.0f} s to evaluate as many rows as were given."
         for p, m in zip(pi, members, strict=True)
-        if p == 0 and m.worth > WORTH
+        if p == 0 and m.required_gain > MIN_GAIN_NATS
     ]
     named = [f"{p:.3f} {m.name}" for p, m in zip(pi, members, strict=True) if p > 0]
-    record.events.append(f"held-out log density of the whole ({', '.join(named)}): {score:.4f}")
+    record.events.append(f"held-out log density of the stack ({', '.join(named)}): {score:.4f}")
     record.best_validation = -score
     return pi
 
 
-def worthwhile(
+def prune_members(
     scores: Float[np.ndarray, "h k"],
     weights: Float[np.ndarray, " h"],
     work: list[int],
-    worth: list[float],
+    required_gain: list[float],
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """Shares by EM and their score, without those that gain less than their `worth`.
+    """Weight members by EM, leaving out those that gain less than they must.
 
-    The dear ones first, by worth and then by work.
+    Args:
+        scores: Held-out log densities of each member.
+        weights: Of the held-out rows.
+        work: Cost of evaluating each member; the most expensive are tried first.
+        required_gain: Nats that each must gain.
+
+    Returns:
+        The weights, 0 for those left out, and the mean log density of the mixture.
     """
     use = np.ones(len(work), bool)
 
-    def weighed(use: np.ndarray) -> tuple[np.ndarray, float]:
+    def weight(use: np.ndarray) -> tuple[np.ndarray, float]:
         pi = np.zeros(len(use))
         pi[use], score = mixture_weights(scores[:, use], weights, prior=1.0)
         return pi, score
 
-    for number in np.lexsort((work, worth))[::-1]:
+    for number in np.lexsort((work, required_gain))[::-1]:
         fewer = use & (np.arange(len(use)) != number)
-        served = fewer.any() and np.isfinite(scores[:, fewer].max(1)).all()
-        if served and weighed(fewer)[1] > weighed(use)[1] - worth[number]:
+        reaches_all = fewer.any() and np.isfinite(scores[:, fewer].max(1)).all()
+        if reaches_all and weight(fewer)[1] > weight(use)[1] - required_gain[number]:
             use = fewer
-    return weighed(use)
+    return weight(use)
 
 
-def renewed(
+def refit_on_all_rows(
     members: list[Member],
-    where: AbstractManifold,
-    everything: Weighted,
-    held: Held,
+    data: Dataset,
     seconds: float,
+    *,
+    split_here: bool,
     key: PRNGKeyArray,
     record: Record,
 ) -> list[Member]:
-    """The members, of which the kernels are fitted anew to all rows where time is left for it."""
+    """Refit the kernels on all rows after stacking, while time is left.
+
+    Args:
+        members: Those that were chosen.
+        data: All rows.
+        seconds: What is left of the time limit.
+        split_here: Whether the held-out rows were taken from `data`.
+        key: Chooses what is random in a fit.
+        record: Gets an event for each refit.
+    """
     found = []
     for member in members:
-        rows, weights = everything
-        if 0 < member.again(len(rows), held) < seconds:
+        if 0 < member.refit_seconds(len(data), split_here) < seconds:
             began = time.monotonic()
             try:
-                member = member._replace(
-                    fitted=member.spec.fit(where, rows, key=key, weights=weights)
-                )
-                event = f"made anew of all {len(rows)} rows"
+                member = member._replace(result=member.estimator.fit(data, key=key))
+                event = f"refitted on all {len(data)} rows"
             except FAILURES as error:
-                event = f"not made anew of all rows. {error}"
+                event = f"not refitted on all rows. {error}"
             taken = time.monotonic() - began
             seconds -= taken
             record.events.append(f"{member.name}: {event}, {taken:.1f} s")
@@ -99,9 +120,9 @@ def renewed(
     return found
 
 
-def together(members: list[Member], shares: Float[np.ndarray, " k"]) -> AbstractDensity:
-    """The mixture of the members; one alone is itself."""
+def build_stack(members: list[Member], weights: Float[np.ndarray, " k"]) -> AbstractDensity:
+    """Mix the members; one alone is returned as it is."""
     if len(members) == 1:
-        return members[0].fitted.density
-    logs = jnp.asarray(np.log(shares), jnp.float32)
-    return Stacked(tuple(m.fitted.density for m in members), logs)
+        return members[0].result.density
+    log_weights = jnp.asarray(np.log(weights), jnp.float32)
+    return Stacked(tuple(m.result.density for m in members), log_weights)

@@ -3,128 +3,119 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...density import AbstractDensity, PushForward
+from ...density import AbstractDensity, Dataset, PushForward, Sampler
 from ...manifolds import AbstractManifold
-from ...manifolds.base import as_points
-from ...training import Block, Checkpoint, Likelihood, ReverseKL, Training, train
-from ..base import MOST_HELD_OUT, AbstractSpec, Fitted, hold_out
+from ...training import Callback, Likelihood, ReverseKL, Training, train
+from ..base import MAX_HELD_OUT_ROWS, AbstractEstimator, FitResult
 
 D = TypeVar("D", bound=AbstractDensity)
 
 
-class AbstractFlowSpec(AbstractSpec):
-    """A description of a flow on a manifold, fitted to rows or to a target's log density."""
+class AbstractManifoldFlow(AbstractEstimator):
+    """A flow on a manifold, fitted to rows or to a target's log density."""
 
     training: Training
     validation: float
 
     @abc.abstractmethod
-    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+    def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
         """The untrained density."""
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-        checkpoint: Checkpoint | None = None,
-        on_block: Callable[[Block], None] | None = None,
-    ) -> Fitted[PushForward]:
-        """The density of greatest likelihood on rows, or on draws of a sampler (key, n) -> rows."""
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[PushForward]:
         build_key, train_key = jax.random.split(key)
-        fitted = fit_rows(
-            self.build(where, key=build_key),
-            rows,
+        found = fit_by_likelihood(
+            self.build(data.manifold, key=build_key),
+            data,
             key=train_key,
             training=self.training,
-            share=self.validation,
-            weights=weights,
+            validation_fraction=self.validation,
             validation=validation,
-            checkpoint=checkpoint,
-            on_block=on_block,
+            callbacks=callbacks,
         )
-        return Fitted(fitted.density.accurate(), fitted.record)
+        return FitResult(found.density.accurate(), found.record)
 
     def fit_target(
         self,
-        where: AbstractManifold,
+        manifold: AbstractManifold,
         target: AbstractDensity,
         *,
         key: PRNGKeyArray,
-        checkpoint: Checkpoint | None = None,
-        on_block: Callable[[Block], None] | None = None,
-    ) -> Fitted[PushForward]:
-        """The density of least KL(q‖p) to a p known up to a constant, without a row of it."""
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[PushForward]:
+        """Minimise KL(q‖p) to a target known up to a constant, without any row of it.
+
+        Args:
+            manifold: Where the density lives; it needs a finite volume.
+            target: The density p; only its `log_prob` is used.
+            key: Chooses parameters and noise.
+            callbacks: Told of the progress.
+        """
         build_key, train_key = jax.random.split(key)
         density, record = train(
-            self.build(where, key=build_key),
-            uniform(where),
+            self.build(manifold, key=build_key),
+            Dataset(uniform_sampler(manifold), manifold),
             key=train_key,
             training=self.training,
             objective=ReverseKL(target),
-            checkpoint=checkpoint,
-            on_block=on_block,
+            callbacks=callbacks,
         )
-        return Fitted(density.accurate(), record)
+        return FitResult(density.accurate(), record)
 
 
-def uniform(where: AbstractManifold) -> Callable[[PRNGKeyArray, int], Float[Array, "n size"]]:
+def uniform_sampler(manifold: AbstractManifold) -> Sampler:
     """The sampler of the uniform density."""
 
-    def draw(key: PRNGKeyArray, n: int) -> Float[Array, "n size"]:
-        return jax.vmap(lambda k: where.sample_uniform(key=k))(jax.random.split(key, n))
+    def sample(key: PRNGKeyArray, n: int) -> Float[Array, "n size"]:
+        return jax.vmap(lambda k: manifold.sample_uniform(key=k))(jax.random.split(key, n))
 
-    return draw
+    return sample
 
 
-def fit_rows(
+def fit_by_likelihood(
     density: D,
-    rows: Any,
+    data: Dataset,
     *,
     key: PRNGKeyArray,
     training: Training,
-    share: float,
-    weights: Any,
-    validation: Any,
-    checkpoint: Checkpoint | None,
-    on_block: Callable[[Block], None] | None,
-) -> Fitted[D]:
-    """An exact density trained by its likelihood; a `share` of the rows held out, if none are."""
+    validation_fraction: float,
+    validation: Dataset | None,
+    callbacks: Sequence[Callback],
+) -> FitResult[D]:
+    """Train an exact density by its likelihood, holding out a fraction of the rows if none are."""
     split_key, train_key = jax.random.split(key)
-    where, validation_weights = density.manifold, None
-    held_out = None if validation is None else _points(where, validation)
-    source: Any = rows
-    if not callable(rows):
-        source = _points(where, rows)
-        if held_out is None and share > 0:
-            source, weights, held_out, validation_weights = hold_out(
-                source, weights, share, split_key, MOST_HELD_OUT
+    if not data.is_sampler:
+        if validation is None and validation_fraction > 0:
+            data, validation = data.split(
+                validation_fraction, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
             )
-    return Fitted(
-        *train(
-            density,
-            source,
-            key=train_key,
-            training=training,
-            objective=Likelihood(),
-            weights=weights,
-            validation=held_out,
-            validation_weights=validation_weights,
-            checkpoint=checkpoint,
-            on_block=on_block,
-        )
+        data = _in_single_precision(data)
+    if validation is not None:
+        validation = _in_single_precision(validation)
+    trained = train(
+        density,
+        data,
+        key=train_key,
+        training=training,
+        objective=Likelihood(),
+        validation=validation,
+        callbacks=callbacks,
     )
+    return FitResult(*trained)
 
 
-def _points(where: AbstractManifold, rows: Any) -> Float[Array, "n size"]:
-    return jnp.asarray(as_points(where, rows), jnp.float32)
+def _in_single_precision(data: Dataset) -> Dataset:
+    return data.replace(rows=jnp.asarray(data.rows, jnp.float32))

@@ -15,12 +15,12 @@ from ...manifolds import AbstractManifold, Torus
 from ...registry import storable
 from ...training import Training
 from ..base import unsupported
-from .base import AbstractFlowSpec
+from .base import AbstractManifoldFlow
 
 
 @storable("rivals.CircularSplineFlow")
 @dataclasses.dataclass(frozen=True)
-class CircularSplineFlow(AbstractFlowSpec):
+class CircularSplineFlow(AbstractManifoldFlow):
     """Circular splines of `bins` on T^d, in `layers` of networks with `depth` layers of `width`.
 
     Autoregressive: each angle given those before it. `coupling`: half of the angles given the

@@ -5,26 +5,25 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from ... import dequantizers
-from ...density import DequantizedDensity
+from ...density import Dataset, DequantizedDensity
 from ...flows import AbstractAmbientSpec, InBall, SplineCoupling
 from ...manifolds import AbstractManifold, ExponentialMap, SpecialOrthogonal
 from ...registry import storable
-from ...training import Block, Checkpoint, Training
-from ..base import AbstractSpec, Fitted, unsupported
-from .base import fit_rows
+from ...training import Callback, Training
+from ..base import AbstractEstimator, FitResult, unsupported
+from .base import fit_by_likelihood
 
 
 @storable("rivals.ExponentialFlow")
 @dataclasses.dataclass(frozen=True)
-class ExponentialFlow(AbstractSpec):
+class ExponentialFlow(AbstractEstimator):
     """SO(3) by a flow on rotation vectors in the ball of `radius`, the branches summed exactly.
 
     Rotations by more than π are those by less about the opposite axis; a radius between π and 2π
@@ -52,27 +51,21 @@ class ExponentialFlow(AbstractSpec):
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-        checkpoint: Checkpoint | None = None,
-        on_block: Callable[[Block], None] | None = None,
-    ) -> Fitted[DequantizedDensity]:
-        """The density of greatest likelihood on rows, or on draws of a sampler (key, n) -> rows."""
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[DequantizedDensity]:
         build_key, train_key = jax.random.split(key)
-        return fit_rows(
-            self.build(where, key=build_key),
-            rows,
+        return fit_by_likelihood(
+            self.build(data.manifold, key=build_key),
+            data,
             key=train_key,
             training=self.training,
-            share=self.validation,
-            weights=weights,
+            validation_fraction=self.validation,
             validation=validation,
-            checkpoint=checkpoint,
-            on_block=on_block,
+            callbacks=callbacks,
         )
 
 

@@ -14,12 +14,12 @@ from ...manifolds import AbstractManifold, Sphere
 from ...registry import storable
 from ...training import Training
 from ..base import unsupported
-from .base import AbstractFlowSpec
+from .base import AbstractManifoldFlow
 
 
 @storable("rivals.ManifoldODE")
 @dataclasses.dataclass(frozen=True)
-class ManifoldODE(AbstractFlowSpec):
+class ManifoldODE(AbstractManifoldFlow):
     """Neural ODE on a sphere: a tanh network of (x, t) with `depth` hidden layers of `width`.
 
     Trained on grids of `steps`, with a `cost` for long paths; the fitted density is the ODE's own,

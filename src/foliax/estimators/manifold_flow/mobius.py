@@ -14,12 +14,12 @@ from ...manifolds import AbstractManifold, Sphere, Torus
 from ...registry import storable
 from ...training import Training
 from ..base import unsupported
-from .base import AbstractFlowSpec
+from .base import AbstractManifoldFlow
 
 
 @storable("rivals.MobiusFlow")
 @dataclasses.dataclass(frozen=True)
-class MobiusFlow(AbstractFlowSpec):
+class MobiusFlow(AbstractManifoldFlow):
     """Möbius flow: angles by the mean of `centres` Möbius maps, heights by splines of `bins`.
 
     T^d: one angle given those before it. S^d: heights first, then the circle given the heights.
