@@ -1,12 +1,14 @@
 """Small densities that several tests share."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from foliax.density import Dataset
 from foliax.dequantizers import Safe
 from foliax.estimators import DequantizedFlow
-from foliax.evaluation import samples
 from foliax.flows import RealNVP
 from foliax.manifolds import AbstractDequantization
 from foliax.training import ImportanceWeighted, Training, partition
@@ -23,7 +25,8 @@ def density(g: AbstractDequantization, spec: DequantizedFlow = SPEC, seed: int =
     """An untrained, shaken density: far enough from its start to be no Gaussian."""
     x = jax.random.normal(jax.random.key(seed), (64, g.ambient_dim))
     rows = jax.vmap(g.quantize)(x)[0]
-    built = spec.build(g, rows, key=jax.random.key(seed))
+    with_map = dataclasses.replace(spec, dequantization=g)
+    built = with_map.build(Dataset(rows, g.manifold), key=jax.random.key(seed))
     params, static = partition(built)
     leaves, tree = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(seed + 1), len(leaves))
@@ -32,4 +35,4 @@ def density(g: AbstractDequantization, spec: DequantizedFlow = SPEC, seed: int =
 
 
 def rows_of(target, n, seed=0):
-    return jnp.asarray(samples(target, n, key=jax.random.key(seed)))
+    return jnp.asarray(target.sample(n, key=jax.random.key(seed)))

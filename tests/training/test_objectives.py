@@ -5,9 +5,8 @@ import numpy as np
 import paramax
 import pytest
 
-from foliax.evaluation import samples
 from foliax.manifolds import QR, Fold, Hyperspherical, Quaternions, Sphere, Stiefel, Torus, Wrapping
-from foliax.training import ELBO, ImportanceWeighted, partition
+from foliax.training import ELBO, Batch, ImportanceWeighted, partition
 from foliax.training.objectives import draw, log_weights
 
 from ..small import density
@@ -15,21 +14,21 @@ from ..small import density
 
 def case(g, n=6):
     d = density(g)
-    rows = jnp.asarray(samples(d, n, key=jax.random.key(2)))
-    return d, rows, jnp.ones(n)
+    rows = jnp.asarray(d.sample(n, key=jax.random.key(2)))
+    return d, Batch(rows, jnp.ones(n))
 
 
-def value(objective, d, rows, weights, key):
-    return objective.value_and_grad(*partition(d), rows, weights, key=key)
+def value(objective, d, batch, key):
+    return objective.value_and_grad(*partition(d), batch, key=key)
 
 
-def mean_of(objective, d, rows, weights, n=400):
+def mean_of(objective, d, batch, n=400):
     params, static = partition(d)
 
     @jax.jit
     def many(keys):
         def one(key):
-            return objective.value_and_grad(params, static, rows, weights, key=key)
+            return objective.value_and_grad(params, static, batch, key=key)
 
         return jax.vmap(one)(keys)
 
@@ -38,10 +37,10 @@ def mean_of(objective, d, rows, weights, n=400):
 
 @pytest.mark.slow
 def test_bounds_tighten_towards_the_likelihood():
-    d, rows, weights = case(Hyperspherical(Sphere(2)))
-    exact = -float(jnp.mean(jax.vmap(lambda y: d.log_prob(y).value)(rows)))
+    d, batch = case(Hyperspherical(Sphere(2)))
+    exact = -float(jnp.mean(jax.vmap(lambda y: d.log_prob(y).value)(batch.rows)))
     losses = [
-        mean_of(objective, d, rows, weights)[0]
+        mean_of(objective, d, batch)[0]
         for objective in (ELBO(cost=0.0), ImportanceWeighted(2, 0.0), ImportanceWeighted(16, 0.0))
     ]
     means = [float(v.mean()) for v in losses]
@@ -52,9 +51,9 @@ def test_bounds_tighten_towards_the_likelihood():
 
 
 def test_the_papers_bound_for_rotations_is_looser():
-    d, rows, weights = case(Fold(QR(Stiefel(3, 3))))
-    ours = float(mean_of(ELBO(cost=0.0), d, rows, weights)[0].mean())
-    papers = float(mean_of(ELBO(cost=0.0, over_branches=True), d, rows, weights)[0].mean())
+    d, batch = case(Fold(QR(Stiefel(3, 3))))
+    ours = float(mean_of(ELBO(cost=0.0), d, batch)[0].mean())
+    papers = float(mean_of(ELBO(cost=0.0, over_branches=True), d, batch)[0].mean())
     # At least log 2 is dropped, and Jensen is applied to the two branches.
     assert papers > ours + np.log(2) - 1e-3
 
@@ -63,12 +62,12 @@ def plain(samples_):
     """The importance-weighted bound differentiated as it stands."""
 
     class Plain(ImportanceWeighted):
-        def value_and_grad(self, params, static, rows, weights, *, key):
+        def value_and_grad(self, params, static, batch, *, key):
             def loss(params):
                 model = paramax.unwrap(eqx.combine(params, static))
-                log_w, cost = log_weights(model, rows, draw(model, rows, self.samples, key))
+                log_w, cost = log_weights(model, batch, draw(model, batch, self.samples, key))
                 bound = jax.nn.logsumexp(log_w, axis=1) - jnp.log(self.samples)
-                return -(weights * bound).mean() + self.cost * cost
+                return -(batch.weights * bound).mean() + self.cost * cost
 
             return jax.value_and_grad(loss)(params)
 
@@ -78,10 +77,10 @@ def plain(samples_):
 @pytest.mark.parametrize("g", [Hyperspherical(Sphere(2)), Quaternions()], ids=["S²", "SO(3)"])
 def test_the_doubly_reparameterised_gradient(g):
     """Same value and ambient gradient as the plain one, same mean in q, smaller variance in q."""
-    d, rows, weights = case(g)
+    d, batch = case(g)
     k = 8
-    v1, g1 = mean_of(ImportanceWeighted(k), d, rows, weights, 2000)
-    v2, g2 = mean_of(plain(k), d, rows, weights, 2000)
+    v1, g1 = mean_of(ImportanceWeighted(k), d, batch, 2000)
+    v2, g2 = mean_of(plain(k), d, batch, 2000)
     np.testing.assert_allclose(v1, v2, rtol=2e-4, atol=2e-4)
     for ours, theirs in zip(jax.tree.leaves(g1.ambient), jax.tree.leaves(g2.ambient), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-3 * float(1 + jnp.abs(theirs).max()))
@@ -96,21 +95,21 @@ def test_the_doubly_reparameterised_gradient(g):
 
 
 def test_weights_weigh():
-    d, rows, _ = case(Hyperspherical(Sphere(2)))
-    only = jnp.zeros(6).at[2].set(6.0)
-    a = value(ImportanceWeighted(2, 0.0), d, rows, only, jax.random.key(1))[0]
-    rows_changed = rows.at[0].set(rows[1])
-    b = value(ImportanceWeighted(2, 0.0), d, rows_changed, only, jax.random.key(1))[0]
+    d, batch = case(Hyperspherical(Sphere(2)))
+    only = batch._replace(weights=jnp.zeros(6).at[2].set(6.0))
+    a = value(ImportanceWeighted(2, 0.0), d, only, jax.random.key(1))[0]
+    changed = only._replace(rows=only.rows.at[0].set(only.rows[1]))
+    b = value(ImportanceWeighted(2, 0.0), d, changed, jax.random.key(1))[0]
     assert float(a) == float(b)
 
 
 def test_a_row_without_auxiliaries_is_evaluated_once():
     model = density(Wrapping(Torus(2), 0))
-    rows = jnp.zeros((5, 2))
-    z = draw(model, rows, 16, jax.random.key(0))
-    log_w, _ = log_weights(model, rows, z)
+    batch = Batch(jnp.zeros((5, 2)), jnp.ones(5))
+    z = draw(model, batch, 16, jax.random.key(0))
+    log_w, _ = log_weights(model, batch, z)
     assert log_w.shape == (5, 16)
     assert (log_w == log_w[:, :1]).all()
-    program = str(jax.make_jaxpr(lambda rows: log_weights(model, rows, z)[0])(rows))
+    program = str(jax.make_jaxpr(lambda batch: log_weights(model, batch, z)[0])(batch))
     assert "f32[5,2]" in program
     assert "f32[80,2]" not in program
