@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
+from foliax.density import Dataset
 from foliax.dequantizers import Safe
 from foliax.estimators import DequantizedFlow
 from foliax.evaluation import metrics
@@ -105,8 +106,8 @@ def measure(name: str) -> dict:
     target, g, description, limit = ROWS[name]
     data = fresh(target)
     if target is SO3:
-        data = jnp.asarray(metrics.samples(target, SO3_ROWS, key=jax.random.key(SEED + 2)))
-    fitted = description.fit(g, data, key=jax.random.key(SEED))
+        data = jnp.asarray(target.sample(SO3_ROWS, key=jax.random.key(SEED + 2)))
+    fitted = description.fit(Dataset(data, g), key=jax.random.key(SEED))
     # Evaluating a solver's steps, or nine dimensions by quasi-Monte Carlo, takes its time.
     slow = g.auxiliary.size > 2 or (description.ambient is not None and description.ambient.solved)
     n = 4_000 if slow else 20_000

@@ -24,16 +24,16 @@ from benchmarks.speed import environment, in_turns, one_core, ratio, spread, sto
 from foliax.density import (
     RQMC,
     AbstractIntegrator,
+    Dataset,
     DequantizedDensity,
     LogProb,
     MonteCarlo,
     Quadrature,
 )
-from foliax.density.batches import rows_log_prob
+from foliax.density.batches import log_prob_in_batches
 from foliax.density.integrate import middle
 from foliax.dequantizers import Safe
 from foliax.estimators import DequantizedFlow
-from foliax.evaluation import metrics
 from foliax.flows import RealNVP
 from foliax.paper import targets
 from foliax.training import ImportanceWeighted, Training
@@ -81,7 +81,7 @@ class ProductRule(AbstractIntegrator):
     def work(self):
         return (self.nodes + 1) ** 2
 
-    def refined(self):
+    def refine(self):
         return ProductRule(4 * self.nodes, self.reach)
 
 
@@ -98,13 +98,13 @@ def trained(target, sizes: Sizes) -> DequantizedDensity:
         ImportanceWeighted(5),
         Training(steps=sizes.steps, batch=100, rate=3e-3, block=min(200, sizes.steps)),
     )
-    rows = jnp.asarray(metrics.samples(target, sizes.rows, key=jax.random.key(0)))
-    return spec.fit(target.manifold, rows, key=jax.random.key(1)).density
+    rows = jnp.asarray(target.sample(sizes.rows, key=jax.random.key(0)))
+    return spec.fit(Dataset(rows, target.manifold), key=jax.random.key(1)).density
 
 
 def points_of(density: DequantizedDensity, n: int) -> np.ndarray:
     """Half drawn from the density, half uniform: where it is high and where it is low."""
-    drawn = metrics.samples(density, n - n // 2, key=jax.random.key(2))
+    drawn = density.sample(n - n // 2, key=jax.random.key(2))
     keys = jax.random.split(jax.random.key(3), n // 2)
     uniform = jax.vmap(lambda k: density.manifold.sample_uniform(key=k))(keys)
     return np.concatenate([drawn, np.asarray(uniform)])
@@ -117,7 +117,7 @@ def chunk_of(evaluations: int, rows: int) -> int:
 
 def log_probs(density, points, chunk: int) -> np.ndarray:
     numbers = np.arange(len(points))
-    return rows_log_prob(density, points, numbers, jax.random.key(4), chunk)[0]
+    return log_prob_in_batches(density, points, numbers, jax.random.key(4), chunk)[0]
 
 
 def reference(density: DequantizedDensity, integrator, points: np.ndarray, chunk: int):
@@ -125,7 +125,7 @@ def reference(density: DequantizedDensity, integrator, points: np.ndarray, chunk
     with jax.enable_x64(True):
         wide = jax.tree.map(
             lambda a: jnp.asarray(a, jnp.float64) if eqx.is_inexact_array(a) else a,
-            density.by(integrator),
+            density.with_integrator(integrator),
         )
         return log_probs(wide, points.astype(np.float64), chunk)
 
@@ -145,7 +145,7 @@ def compare(
     """Error and seconds per 1,000 points of every (integrator, its evaluations a row)."""
     jobs, rows = {}, {}
     for name, (integrator, evaluations) in integrators.items():
-        by, chunk = density.by(integrator), chunk_of(evaluations, len(points))
+        by, chunk = density.with_integrator(integrator), chunk_of(evaluations, len(points))
         rows[name] = {"evaluations": evaluations, **errors(log_probs(by, points, chunk), exact)}
         jobs[name] = lambda by=by, chunk=chunk: log_probs(by, points, chunk)
     seconds = in_turns(jobs, turns)
@@ -164,7 +164,7 @@ def measure_sphere(sizes: Sizes) -> dict:
         density,
         {
             "quadrature": (default, default.nodes + 1),
-            "quadrature, refined": (default.refined(), default.refined().nodes + 1),
+            "quadrature, refined": (default.refine(), default.refine().nodes + 1),
             plain: (MonteCarlo(sizes.samples), sizes.samples),
         },
         points,

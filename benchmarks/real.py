@@ -30,7 +30,7 @@ import numpy as np
 from benchmarks import own
 from benchmarks.real_results import PROTOCOLS, SPLITS, name_of, publish, show, store, stored
 from benchmarks.splits import Recorded, Split, divided
-from foliax.density import AbstractDensity
+from foliax.density import AbstractDensity, Dataset
 from foliax.estimators import Auto, DirectionalMixture, LocalKernel, ScaleMixtureKernel, Stacking
 from foliax.estimators.auto.policy import FLOW
 from foliax.evaluation import metrics
@@ -119,7 +119,9 @@ def measure(
         rows, validation = np.concatenate([rows, validation]), None
     began, cpu = time.monotonic(), time.process_time()
     fitted = MODELS[model].fit(
-        split.manifold, rows, key=jax.random.key(number), validation=validation
+        Dataset(rows, split.manifold),
+        key=jax.random.key(number),
+        validation=Dataset(validation, split.manifold),
     )
     fit_seconds, fit_cpu = time.monotonic() - began, time.process_time() - cpu
     density = fitted.density
@@ -145,7 +147,9 @@ def measure(
         best = max(members, key=np.mean)
         found["loss against its best member"] = metrics.estimate(best - test)
     if model == "auto":
-        kernel = MODELS["scale kernel"].fit(split.manifold, rows, key=jax.random.key(number))
+        kernel = MODELS["scale kernel"].fit(
+            Dataset(rows, split.manifold), key=jax.random.key(number)
+        )
         found["gain over the scale kernel, jittered"] = metrics.estimate(
             moved - log_density(kernel.density, split.jittered)
         )
@@ -159,7 +163,7 @@ def mass(density: AbstractDensity, split: Split) -> metrics.Estimate:
     has a small error in many dimensions, too, which cannot be trusted: spikes of the density that
     no draw comes near are missing from both.
     """
-    near = LocalKernel().fit(split.manifold, split.train, key=jax.random.key(1)).density
+    near = LocalKernel().fit(Dataset(split.train, split.manifold), key=jax.random.key(1)).density
     found = metrics.bridged_mass(density, near, DRAWS, key=jax.random.key(2))
     if found.error <= SURE:
         return found

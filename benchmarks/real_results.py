@@ -241,7 +241,7 @@ def page(results: dict) -> str:
             "\nWhat auto made of it, by shares in the mixture, means over the splits:\n",
             markdown(["set", "members"], made),
             "\n## Each model by itself\n",
-            "Fitted to training rows alone; validation rows find the weights of a stack.\n"
+            "FitResult to training rows alone; validation rows find the weights of a stack.\n"
             "Known: what a like kernel scores on the same files, not jittered.\n",
             markdown(heads_of_others, others),
             "",

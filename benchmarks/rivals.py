@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.learning import SEED, SO3_ROWS, fresh, show, silu_spline
-from foliax.density import PushForward
+from foliax.density import Dataset, PushForward
 from foliax.estimators import (
-    AbstractFlowSpec,
+    AbstractManifoldFlow,
     CircularSplineFlow,
     DirectionalMixture,
     ExponentialFlow,
-    Fitted,
+    FitResult,
     LocalKernel,
     ManifoldODE,
     MobiusFlow,
@@ -99,10 +99,10 @@ CONTRACT = {
 def fitted(name: str, seed: int):
     target, spec, _ = ROWS[name]
     key = jax.random.key(seed)
-    if isinstance(spec, AbstractFlowSpec):
+    if isinstance(spec, AbstractManifoldFlow):
         return spec.fit_target(target.manifold, target, key=key)
-    rows = metrics.samples(target, SO3_ROWS, key=jax.random.key(seed + 2))
-    return spec.fit(target.manifold, rows, key=key)
+    rows = target.sample(SO3_ROWS, key=jax.random.key(seed + 2))
+    return spec.fit(Dataset(rows, target.manifold), key=key)
 
 
 def measure(name: str) -> dict:
@@ -125,12 +125,12 @@ def measure(name: str) -> dict:
     }
 
 
-def sampled_fit(name: str, seed: int) -> tuple[Fitted, np.ndarray]:
+def sampled_fit(name: str, seed: int) -> tuple[FitResult, np.ndarray]:
     """A short fit to samples of the target, and a thousand of them."""
     target, spec = CONTRACT[name]
-    few = metrics.samples(target, 1000, key=jax.random.key(SEED + seed))
+    few = target.sample(1000, key=jax.random.key(SEED + seed))
     data = fresh(target) if hasattr(spec, "training") else few
-    return spec.fit(target.manifold, data, key=jax.random.key(seed)), few
+    return spec.fit(Dataset(data, target.manifold), key=jax.random.key(seed)), few
 
 
 def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
@@ -144,7 +144,7 @@ def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
             event.startswith("Diverged") for event in fit.record.events
         )
     assert density is not None
-    rows = metrics.samples(density, samples, key=jax.random.key(SEED))
+    rows = density.sample(samples, key=jax.random.key(SEED))
     scored = min(samples, evaluations(name))
     value, _ = density.log_probs(rows[:scored], np.arange(scored), jax.random.key(SEED), 4096)
     return {

@@ -40,10 +40,10 @@ from scipy.special import gammaln
 
 from docs.build import DOCS, picture
 from foliax import DensityEstimator
-from foliax.density import evaluate
+from foliax.density import Dataset, evaluate
 from foliax.distributions import log_vmf_normaliser
 from foliax.estimators import Auto
-from foliax.estimators.auto import spec_of
+from foliax.estimators.auto import get_estimator
 from foliax.estimators.auto.selection import FAILURES
 from foliax.evaluation import metrics
 from foliax.manifolds import (
@@ -77,8 +77,8 @@ MODELS = {
 SPECS = {
     "auto": Auto(),
     "auto, 5 minutes": Auto(minutes=5.0),
-    "flow": spec_of("flow"),
-    "kernel": spec_of("kernel"),
+    "flow": get_estimator("flow"),
+    "kernel": get_estimator("kernel"),
 }
 LIMITS = {"fit seconds": 600.0, "peak GiB": 4.0, "scoring seconds": 60.0}
 
@@ -319,7 +319,7 @@ def measure(where: str, model: str, n: int) -> dict:
     before = peak()
     began, cpu = time.monotonic(), time.process_time()
     spec = SPECS[model]
-    fitted = spec.fit(target.manifold, rows, key=jax.random.key(SEED))
+    fitted = spec.fit(Dataset(rows, target.manifold), key=jax.random.key(SEED))
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu
     found = evaluate(fitted.density, held, tol=0.05, max_rounds=2)
     began = time.monotonic()

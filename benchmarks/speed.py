@@ -28,10 +28,9 @@ import optax
 from rich.console import Console
 from rich.table import Table
 
-from foliax.density.batches import rows_log_prob
+from foliax.density.batches import log_prob_in_batches
 from foliax.dequantizers import Safe
 from foliax.estimators import DequantizedFlow
-from foliax.evaluation import metrics
 from foliax.flows import RealNVP
 from foliax.manifolds import AbstractManifold, Euclidean
 from foliax.paper import targets
@@ -120,7 +119,7 @@ def description(where: str, sizes: Sizes) -> tuple[AbstractManifold, Dequantized
 def data(where: str, sizes: Sizes) -> tuple[jax.Array, jax.Array]:
     """(rows, held-out rows): four modes on S², and the same with noise in R³."""
     n = sizes.rows + sizes.held_out
-    rows = jnp.asarray(metrics.samples(targets.sphere_s2(), n, key=jax.random.key(0)))
+    rows = jnp.asarray(targets.sphere_s2().sample(n, key=jax.random.key(0)))
     if where == SPACE:
         rows = rows + 0.1 * jax.random.normal(jax.random.key(1), rows.shape)
     return rows[: sizes.rows], rows[sizes.rows :]
@@ -180,7 +179,7 @@ def foliax_jobs(where: str, sizes: Sizes) -> tuple[dict[str, Job], dict[str, Job
         f"bare scan, {where}": bare_scan(density, spec, rows),
     }
     scoring: dict[str, Job] = {
-        f"foliax, {where}": lambda: rows_log_prob(density, points, numbers, key, sizes.chunk)
+        f"foliax, {where}": lambda: log_prob_in_batches(density, points, numbers, key, sizes.chunk)
     }
     if where == SPACE:
         scoring[f"bare scan, {where}"] = bare_log_prob(density.ambient, points, sizes.chunk)

@@ -6,17 +6,19 @@ from rich.console import Console
 from rich.table import Table
 
 from foliax import DequantizedFlow, ImportanceWeighted, Safe, Training, evaluate
-from foliax.evaluation import compare, samples
+from foliax.density import Dataset
+from foliax.evaluation import compare
 from foliax.flows import SplineCoupling
 from foliax.manifolds import conversions
 from foliax.paper import targets
+from foliax.training import OnBlock
 from foliax.training.progress import training_bar
 
 
 def main() -> None:
     console = Console()
     target = targets.sphere_s2()
-    rows = samples(target, 5000, key=jax.random.key(0))
+    rows = target.sample(5000, key=jax.random.key(0))
     spec = DequantizedFlow(
         SplineCoupling(4, 24, 2, 8, 4.0, activation="silu"),
         Safe(10),
@@ -25,14 +27,16 @@ def main() -> None:
     )
     console.print(f"Fitting {len(rows)} points on S² ...")
     with training_bar() as bar:
-        fitted = spec.fit(target.manifold, rows, key=jax.random.key(1), on_block=bar)
+        fitted = spec.fit(
+            Dataset(rows, target.manifold), key=jax.random.key(1), callbacks=[OnBlock(bar)]
+        )
     density, record = fitted.density, fitted.record
     console.print(
         f"{record.parameters:,} parameters, {record.history[-1].step} steps in "
         f"{record.seconds:.0f} s ({record.stopped}); held-out loss "
         f"{record.best_validation:.4f} nats, uniform {target.manifold.log_total_volume():.4f}"
     )
-    drawn = samples(density, 5, key=jax.random.key(2))
+    drawn = density.sample(5, key=jax.random.key(2))
     found = evaluate(density, drawn, tol=1e-3)
     exact = np.array([float(target.log_prob(y).value) for y in drawn])
     lat, lon = conversions.latlon_from_vectors(drawn.astype(float), degrees=True)

@@ -5,6 +5,7 @@ import dataclasses
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from foliax.density import Dataset
 from foliax.dequantizers import Safe
@@ -36,3 +37,11 @@ def density(g: AbstractDequantization, spec: DequantizedFlow = SPEC, seed: int =
 
 def rows_of(target, n, seed=0):
     return jnp.asarray(target.sample(n, key=jax.random.key(seed)))
+
+
+def points_of(manifold, n):
+    """Some points of a manifold, uniform ones where its volume is finite."""
+    if not np.isfinite(manifold.log_total_volume()):
+        return np.arange(n * manifold.size, dtype=float).reshape(n, manifold.size)
+    keys = jax.random.split(jax.random.key(0), n)
+    return np.asarray(jax.vmap(lambda k: manifold.sample_uniform(key=k))(keys))

@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .density import AbstractDensity, DequantizedDensity, evaluate
+    from .density import AbstractDensity, Dataset, DequantizedDensity, evaluate
     from .dequantizers import Safe
-    from .estimators import Auto, DequantizedFlow, Fitted, settled
+    from .estimators import Auto, DequantizedFlow, FitResult, refine_dequantizer
     from .manifolds import (
         Circle,
         Euclidean,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "density": ["AbstractDensity", "DequantizedDensity", "evaluate"],
+    "density": ["AbstractDensity", "Dataset", "DequantizedDensity", "evaluate"],
     "dequantizers": ["Safe"],
-    "estimators": ["Auto", "DequantizedFlow", "Fitted", "settled"],
+    "estimators": ["Auto", "DequantizedFlow", "FitResult", "refine_dequantizer"],
     "manifolds": [
         "Circle",
         "Euclidean",
@@ -81,11 +81,12 @@ __all__ = [
     "AbstractDensity",
     "Auto",
     "Circle",
+    "Dataset",
     "DensityEstimator",
     "DequantizedDensity",
     "DequantizedFlow",
     "Euclidean",
-    "Fitted",
+    "FitResult",
     "ImportanceWeighted",
     "Integers",
     "Interval",
@@ -104,7 +105,7 @@ __all__ = [
     "Torus",
     "Training",
     "evaluate",
-    "settled",
+    "refine_dequantizer",
 ]
 
 

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 from foliax.density import (
     RQMC,
     AbstractIntegrator,
+    Dataset,
     DequantizedDensity,
     Exact,
     Integrand,
@@ -20,7 +21,7 @@ from foliax.density import (
     Quadrature,
     evaluate,
 )
-from foliax.density.batches import rows_log_prob
+from foliax.density.batches import log_prob_in_batches
 from foliax.density.integrate import middle
 from foliax.evaluation import drawn, log_densities, samples
 from foliax.manifolds import (
@@ -44,7 +45,7 @@ WAYS = {
 
 
 def log_probs(d, rows, seed=0):
-    return rows_log_prob(d, rows, np.arange(len(rows)), jax.random.key(seed), 4096)
+    return log_prob_in_batches(d, rows, np.arange(len(rows)), jax.random.key(seed), 4096)
 
 
 class Grid(AbstractIntegrator):
@@ -61,7 +62,7 @@ class Grid(AbstractIntegrator):
 
     work = 81**2
 
-    def refined(self):
+    def refine(self):
         return self
 
 
@@ -76,18 +77,18 @@ TARGETS = {
 def with_reference(name):
     """A shortly trained density, 500 of its samples, their log densities by a fine rule."""
     longer = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=400))
-    rows = samples(TARGETS[name], 2000, key=jax.random.key(0))
-    d = longer.fit(WAYS[name], rows, key=jax.random.key(1)).density
-    rows = samples(d, 500, key=jax.random.key(3))
+    rows = TARGETS[name].sample(2000, key=jax.random.key(0))
+    d = longer.fit(Dataset(rows, WAYS[name]), key=jax.random.key(1)).density
+    rows = d.sample(500, key=jax.random.key(3))
     reference = Quadrature(1024) if d.dequantization.auxiliary.size == 1 else Grid()
-    return d, rows, log_probs(d.by(reference), rows)[0]
+    return d, rows, log_probs(d.with_integrator(reference), rows)[0]
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_error_bars_are_honest(name):
     """± t standard errors cover the reference for at least 90 % of 500 points."""
     d, rows, exact = with_reference(name)
-    value, error = log_probs(d.by(RQMC(16, 16)), rows)
+    value, error = log_probs(d.with_integrator(RQMC(16, 16)), rows)
     off = value - exact
     assert np.mean(np.abs(off) <= student.ppf(0.975, 15) * error) >= 0.9
     assert 0.7 <= np.sqrt((off**2).mean() / (error**2).mean()) <= 1.4
@@ -95,15 +96,15 @@ def test_error_bars_are_honest(name):
 
 def test_a_wrong_error_bar_would_be_noticed():
     d, rows, exact = with_reference("S²")
-    value, error = log_probs(d.by(RQMC(16, 16)), rows)
+    value, error = log_probs(d.with_integrator(RQMC(16, 16)), rows)
     assert np.mean(np.abs(value - exact) <= student.ppf(0.975, 15) * error / 2) < 0.9
 
 
 @pytest.mark.parametrize("name", ["S²", "SO(3)"])
 def test_quadrature_against_ten_thousand_nodes(name):
     d = density(WAYS[name])
-    rows = samples(d, 200, key=jax.random.key(4))
-    exact, _ = log_probs(d.by(Quadrature(10_000)), rows)
+    rows = d.sample(200, key=jax.random.key(4))
+    exact, _ = log_probs(d.with_integrator(Quadrature(10_000)), rows)
     value, error = log_probs(d, rows)
     assert isinstance(d.integrator, Quadrature)
     assert np.abs(value - exact).max() < 1e-4
@@ -112,13 +113,13 @@ def test_quadrature_against_ten_thousand_nodes(name):
 
 
 def test_neither_chunks_nor_order_matter():
-    d = density(WAYS["T²"]).by(RQMC(8, 4))
-    rows = samples(d, 50, key=jax.random.key(5))
+    d = density(WAYS["T²"]).with_integrator(RQMC(8, 4))
+    rows = d.sample(50, key=jax.random.key(5))
     whole, _ = log_probs(d, rows)
     numbers, key = np.arange(50), jax.random.key(0)
-    chunked, _ = rows_log_prob(d, rows, numbers, key, 7)
+    chunked, _ = log_prob_in_batches(d, rows, numbers, key, 7)
     order = np.random.default_rng(0).permutation(50)
-    shuffled, _ = rows_log_prob(d, rows[order], numbers[order], key, 4096)
+    shuffled, _ = log_prob_in_batches(d, rows[order], numbers[order], key, 4096)
     np.testing.assert_allclose(chunked, whole, atol=1e-5)
     np.testing.assert_allclose(shuffled, whole[order], atol=1e-5)
     found, backwards = evaluate(d, rows, tol=9.0), evaluate(d, rows[::-1], tol=9.0)
@@ -126,8 +127,8 @@ def test_neither_chunks_nor_order_matter():
 
 
 def test_evaluate_spends_samples_where_they_are_needed():
-    d = density(WAYS["T²"]).by(RQMC(8, 8))
-    rows = samples(d, 60, key=jax.random.key(6))
+    d = density(WAYS["T²"]).with_integrator(RQMC(8, 8))
+    rows = d.sample(60, key=jax.random.key(6))
     _, first_error = log_probs(d, rows)
     tol = float(np.median(first_error)) / 4
     found = evaluate(d, rows, tol=tol, max_rounds=6)
@@ -183,7 +184,7 @@ def test_an_own_z_counts_by_its_weight_where_its_noise_is_rounded(integrator):
 
 def test_draws_see_what_their_dequantizer_misses():
     """E_q u/q = 1 over the density's own draws, u uniform, with a q(z | y) that is far off."""
-    d = density(WAYS["T²"]).by(RQMC(4, 2))
+    d = density(WAYS["T²"]).with_integrator(RQMC(4, 2))
     moved = eqx.tree_at(
         lambda d: d.dequantizer.net.layers[-1].bias, d, replace_fn=lambda bias: bias - 0.6
     )
@@ -201,18 +202,18 @@ def test_draws_see_what_their_dequantizer_misses():
 def test_branches_alone_are_exact():
     d = density(Wrapping(Torus(2), window=1))
     assert isinstance(d.integrator, Exact)
-    found = evaluate(d, samples(d, 5, key=jax.random.key(0)), tol=0.0)
+    found = evaluate(d, d.sample(5, key=jax.random.key(0)), tol=0.0)
     assert (found.error == 0).all()
 
 
 def test_nan_is_an_error_with_its_row():
     d = density(WAYS["S²"])
-    rows = samples(d, 3, key=jax.random.key(0))
+    rows = d.sample(3, key=jax.random.key(0))
     rows = np.where(np.arange(3)[:, None] == 1, np.nan, rows)
     with pytest.raises(OffManifoldError, match="Row 1, column 0: value is nan"):
         evaluate(d, rows)
     with pytest.raises(OffManifoldError, match="norm is 3"):
-        evaluate(d, 3 * samples(d, 3, key=jax.random.key(0)))
+        evaluate(d, 3 * d.sample(3, key=jax.random.key(0)))
     with pytest.raises(FloatingPointError, match="row 1"):
         log_densities(d, rows, key=jax.random.key(0))
 
@@ -232,7 +233,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="pass key="):
         d.log_prob(y)
     with pytest.raises(ValueError, match="one-dimensional"):
-        d.by(Quadrature()).log_prob(y)
+        d.with_integrator(Quadrature()).log_prob(y)
     with pytest.raises(ValueError, match="power of two"):
         RQMC(points=10)
     with pytest.raises(ValueError, match=r"on R\^4; Hyperspherical needs one on R\^3"):
@@ -241,7 +242,7 @@ def test_refusals():
 
 def test_monte_carlo_agrees():
     d = density(WAYS["S²"])
-    rows = samples(d, 20, key=jax.random.key(8))
+    rows = d.sample(20, key=jax.random.key(8))
     exact, _ = log_probs(d, rows)
-    value, error = log_probs(d.by(MonteCarlo(4000)), rows)
+    value, error = log_probs(d.with_integrator(MonteCarlo(4000)), rows)
     assert (np.abs(value - exact) < 5 * error).all()

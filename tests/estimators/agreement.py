@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from foliax.evaluation import estimate, log_densities, samples
+from foliax.evaluation import estimate, log_densities
 
 
 def reciprocal(density, known, n, *, seed=0):
@@ -11,7 +11,7 @@ def reciprocal(density, known, n, *, seed=0):
 
     g = `known`, a normalised density that is nowhere large where q is small.
     """
-    rows = samples(density, n, key=jax.random.key(seed))
+    rows = density.sample(n, key=jax.random.key(seed))
     log_q, _ = log_densities(density, rows, key=jax.random.key(seed + 1))
     log_g, _ = log_densities(known, rows, key=jax.random.key(seed + 2))
     return estimate(np.exp(log_g - log_q))

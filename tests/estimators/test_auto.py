@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
-from foliax.density import AbstractDensity
-from foliax.estimators import AbstractSpec, Auto, LocalKernel, ScaleMixtureKernel
-from foliax.estimators.auto import budget, policy, spec_of
+from foliax.density import AbstractDensity, Dataset
+from foliax.estimators import AbstractEstimator, Auto, LocalKernel, ScaleMixtureKernel
+from foliax.estimators.auto import budget, get_estimator, policy
 from foliax.estimators.auto import members as auto_members
 from foliax.estimators.auto.budget import seconds_for
 from foliax.estimators.auto.members import Held, Member, Weighted
@@ -32,7 +32,7 @@ def quick(monkeypatch, **replaced):
 
 
 @dataclasses.dataclass(frozen=True)
-class Failing(AbstractSpec):
+class Failing(AbstractEstimator):
     """A candidate that fails."""
 
     error: Exception
@@ -42,42 +42,44 @@ class Failing(AbstractSpec):
 
 
 def test_few_rows_are_served_by_the_local_kernel():
-    fitted = Auto(flow=FLOW).fit(Circle(), ANGLES[:50], key=KEY)
+    fitted = Auto(flow=FLOW).fit(Dataset(ANGLES[:50], Circle()), key=KEY)
     assert fitted.record.events[0].startswith("local kernel: ")
     assert len(fitted.record.events) == 1
 
 
 def test_a_column_of_counts():
     counts = RANDOM.poisson(6.0, (50, 1)).astype(float)
-    density = Auto(flow=FLOW).fit(Naturals(1), counts, key=KEY).density
+    density = Auto(flow=FLOW).fit(Dataset(counts, Naturals(1)), key=KEY).density
     values, _ = metrics.log_densities(density, np.arange(60.0)[:, None].astype(np.float32), key=KEY)
     assert np.exp(values).sum() == pytest.approx(1, abs=0.02)
 
 
 def test_where_no_kernel_serves_the_flow_does():
     frames = np.linalg.qr(RANDOM.normal(size=(50, 3, 2)))[0].reshape(50, 6)
-    fitted = Auto(flow=FLOW).fit(Stiefel(3, 2), frames.astype(np.float32), key=KEY)
+    fitted = Auto(flow=FLOW).fit(Dataset(frames.astype(np.float32), Stiefel(3, 2)), key=KEY)
     assert type(fitted.density).__name__ == "DequantizedDensity"
 
 
 @pytest.mark.parametrize("error", [FloatingPointError("NaN"), ValueError("x"), RuntimeError("y")])
 def test_one_failure_does_not_lose_the_others(error, monkeypatch):
     spec = quick(monkeypatch, broken=Failing(error), kernel=ScaleMixtureKernel())
-    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    fitted = spec.fit(Dataset(ANGLES, Circle()), key=KEY)
     assert any(event.startswith("broken: failed") for event in fitted.record.events)
     assert np.isfinite(fitted.record.best_validation)
 
 
 def test_nothing_left_says_why(monkeypatch):
     with pytest.raises(ValueError, match="broken: failed"):
-        quick(monkeypatch, broken=Failing(ValueError("because"))).fit(Circle(), ANGLES, key=KEY)
+        quick(monkeypatch, broken=Failing(ValueError("because"))).fit(
+            Dataset(ANGLES, Circle()), key=KEY
+        )
 
 
 def test_a_row_of_weight_two_is_a_row_twice(monkeypatch):
     spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
     rows, weights = ANGLES[:40], np.where(np.arange(40) < 10, 2.0, 1.0)
-    weighted = spec.fit(Circle(), rows, key=KEY, weights=weights).density
-    repeated = spec.fit(Circle(), np.concatenate([rows, rows[:10]]), key=KEY).density
+    weighted = spec.fit(Dataset(rows, Circle(), weights=weights), key=KEY).density
+    repeated = spec.fit(Dataset(np.concatenate([rows, rows[:10]]), Circle()), key=KEY).density
     first, _ = metrics.log_densities(weighted, rows, key=KEY)
     second, _ = metrics.log_densities(repeated, rows, key=KEY)
     np.testing.assert_allclose(first, second, atol=1e-4)
@@ -86,7 +88,7 @@ def test_a_row_of_weight_two_is_a_row_twice(monkeypatch):
 def test_the_whole_is_no_worse_than_its_best_member():
     scores = [np.full(30, -1.0), np.full(30, -2.0)]
     spec = ScaleMixtureKernel()
-    fitted = spec.fit(Circle(), ANGLES[:30], key=KEY)
+    fitted = spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY)
     members = [Member(str(i), spec, fitted, s) for i, s in enumerate(scores)]
     record = Record(0)
     assert shared(members, Held(np.zeros((30, 1)), None), record).tolist() == [1, 0]
@@ -109,7 +111,7 @@ def test_a_slow_member_must_gain_the_more():
     """0.05 nats are worth a wait of so long to score all rows, not of twice as long."""
     scores = [np.full(50, -1.0), np.full(50, -0.95)]
     spec = ScaleMixtureKernel()
-    fitted = spec.fit(Circle(), ANGLES[:30], key=KEY)
+    fitted = spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY)
     for whiles, expected in ((0, [0, 1]), (45, [0, 1]), (100, [1, 0])):
         pair = zip(("quick", "slow"), scores, (0, whiles * auto_members.A_WHILE), strict=True)
         members = [Member(name, spec, fitted, score, seconds) for name, score, seconds in pair]
@@ -124,7 +126,7 @@ def test_a_slow_member_must_gain_the_more():
 
 def served():
     spec = ScaleMixtureKernel()
-    return Member("any", spec, spec.fit(Circle(), ANGLES[:30], key=KEY), np.zeros(0))
+    return Member("any", spec, spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY), np.zeros(0))
 
 
 class Clock:
@@ -144,10 +146,10 @@ class Slow(AbstractDensity):
     once: float
     each: float
 
-    def log_prob(self, y, *, context=None, key=None):
+    def log_prob(self, y, *, condition=None, key=None):
         raise NotImplementedError
 
-    def sample(self, *, context=None, key):
+    def sample(self, *, condition=None, key):
         raise NotImplementedError
 
     def log_probs(self, rows, numbers, key, chunk):
@@ -158,7 +160,7 @@ class Slow(AbstractDensity):
     def work(self):
         return 1
 
-    def refined(self):
+    def refine(self):
         return self
 
 
@@ -181,20 +183,22 @@ def test_what_is_done_once_is_not_charged_to_every_row(monkeypatch):
 
 def test_kernels_are_made_anew_of_all_rows(monkeypatch):
     spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
-    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    fitted = spec.fit(Dataset(ANGLES, Circle()), key=KEY)
     assert any(
         event.startswith("kernel: made anew of all 240 rows") for event in fitted.record.events
     )
-    alone = ScaleMixtureKernel().fit(Circle(), ANGLES, key=KEY).density
+    alone = ScaleMixtureKernel().fit(Dataset(ANGLES, Circle()), key=KEY).density
     found, wanted = (metrics.log_densities(d, ANGLES, key=KEY)[0] for d in (fitted.density, alone))
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_rows_given_for_validation_are_not_fitted(monkeypatch):
     spec = quick(monkeypatch, kernel=ScaleMixtureKernel())
-    fitted = spec.fit(Circle(), ANGLES[:200], key=KEY, validation=ANGLES[200:])
+    fitted = spec.fit(
+        Dataset(ANGLES[:200], Circle()), key=KEY, validation=Dataset(ANGLES[200:], Circle())
+    )
     assert not any("made anew" in event for event in fitted.record.events)
-    alone = ScaleMixtureKernel().fit(Circle(), ANGLES[:200], key=KEY).density
+    alone = ScaleMixtureKernel().fit(Dataset(ANGLES[:200], Circle()), key=KEY).density
     found, wanted = (metrics.log_densities(d, ANGLES, key=KEY)[0] for d in (fitted.density, alone))
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
@@ -202,7 +206,7 @@ def test_rows_given_for_validation_are_not_fitted(monkeypatch):
 def test_a_kernel_that_cannot_be_made_anew_stays(monkeypatch):
     record = Record(0)
     spec = ScaleMixtureKernel()
-    fitted = spec.fit(Circle(), ANGLES[:100], key=KEY)
+    fitted = spec.fit(Dataset(ANGLES[:100], Circle()), key=KEY)
     member = Member("kernel", spec, fitted, np.zeros(1))
     monkeypatch.setattr(ScaleMixtureKernel, "fit", Failing(MemoryError("too much")).fit)
     everything, held = Weighted(ANGLES, None), Held(ANGLES[:1], None, own=True)
@@ -212,7 +216,7 @@ def test_a_kernel_that_cannot_be_made_anew_stays(monkeypatch):
 
 def test_nothing_is_made_anew_when_time_is_up(monkeypatch):
     spec = dataclasses.replace(quick(monkeypatch, kernel=ScaleMixtureKernel()), minutes=1e-6)
-    fitted = spec.fit(Circle(), ANGLES, key=KEY)
+    fitted = spec.fit(Dataset(ANGLES, Circle()), key=KEY)
     assert not any("made anew" in event for event in fitted.record.events)
 
 
@@ -246,14 +250,18 @@ def test_a_flow_comes_early_where_rows_are_many_and_no_mixture_serves():
 def test_one_kernel_is_tried_however_late_it_is(monkeypatch):
     names = "mixture", "local kernel", "kernel"
     spec = quick(monkeypatch, **{name: ScaleMixtureKernel() for name in names})
-    events = dataclasses.replace(spec, minutes=1e-6).fit(Circle(), ANGLES, key=KEY).record.events
+    events = (
+        dataclasses.replace(spec, minutes=1e-6)
+        .fit(Dataset(ANGLES, Circle()), key=KEY)
+        .record.events
+    )
     assert any(event.startswith("held-out log density of the local kernel") for event in events)
     assert any(event.startswith("kernel: not tried") for event in events)
 
 
 def test_a_flow_gets_the_time_that_is_left():
-    assert policy.FLOW.within(12.0).training.seconds == 12.0
-    assert LocalKernel().within(12.0) == LocalKernel()
+    assert policy.FLOW.with_time_limit(12.0).training.seconds == 12.0
+    assert LocalKernel().with_time_limit(12.0) == LocalKernel()
 
 
 def test_many_rows_are_thinned_before_the_slow_kernel():
@@ -271,7 +279,7 @@ def test_many_rows_are_thinned_before_the_slow_kernel():
 
 
 def test_names():
-    assert spec_of("local-kernel") == spec_of("local kernel") == LocalKernel()
-    assert spec_of("flow", steps=7).training.steps == 7
+    assert get_estimator("local-kernel") == get_estimator("local kernel") == LocalKernel()
+    assert get_estimator("flow", steps=7).training.steps == 7
     with pytest.raises(ValueError, match="model is one of"):
-        spec_of("best")
+        get_estimator("best")

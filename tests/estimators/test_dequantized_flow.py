@@ -10,13 +10,13 @@ from flowjax.distributions import Normal as StandardNormalOf
 from rich.console import Console
 
 from foliax import dequantizers
-from foliax.density import RQMC, DequantizedDensity, evaluate
+from foliax.density import RQMC, Dataset, DequantizedDensity, evaluate
 from foliax.dequantizers import Safe, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.estimators import DequantizedFlow, Fitted, settled
+from foliax.estimators import DequantizedFlow, FitResult, settled
 from foliax.estimators.base import hold_out
 from foliax.estimators.dequantized_flow import ambient_points, check_mass, check_window
-from foliax.evaluation import log_densities, samples
+from foliax.evaluation import log_densities
 from foliax.flows import AbstractAmbient, DiscreteODE, Flowjax, FromFlowjax, GaussianMixture
 from foliax.flows.mass import reciprocal_mass
 from foliax.manifolds import (
@@ -32,7 +32,7 @@ from foliax.manifolds import (
     Wrapping,
 )
 from foliax.paper import targets
-from foliax.training import ELBO, Block, ImportanceWeighted, Record, Training
+from foliax.training import ELBO, Block, ImportanceWeighted, OnBlock, Record, Training
 from foliax.training.progress import training_bar
 
 from ..small import SPEC, density, rows_of
@@ -68,13 +68,13 @@ def test_each_heap_of_rotations_starts_as_one():
 def test_a_pmf_sums_to_one_and_beats_uniform_dequantization():
     rows, held = poisson_and_binomial(2000), poisson_and_binomial(500, seed=1)
     key = jax.random.key(0)
-    fitted = COUNTS.fit(Integers(1), rows, key=key)
+    fitted = COUNTS.fit(Dataset(rows, Integers(1)), key=key)
     pmf = evaluate(fitted.density, np.arange(-60.0, 120.0, dtype=np.float32)[:, None], tol=1e-4)
     assert np.exp(pmf.value).sum() == pytest.approx(1, abs=1e-3)
     ours = evaluate(fitted.density, held, tol=1e-3).value
     # The bound that uniform dequantization trains and reports: E log π(n + u).
     uniform = dataclasses.replace(COUNTS, dequantizer=Uniform(), objective=ELBO())
-    other = uniform.fit(Integers(1), rows, key=key).density
+    other = uniform.fit(Dataset(rows, Integers(1)), key=key).density
     u = jax.random.uniform(jax.random.key(1), (len(held), 64, 1))
     bound = jax.vmap(jax.vmap(lambda y, u: other.log_weight_and_cost(y, u)[0], (None, 0)))(held, u)
     gain = ours - np.asarray(bound).mean(1)
@@ -82,7 +82,7 @@ def test_a_pmf_sums_to_one_and_beats_uniform_dequantization():
 
 
 def test_naturals_put_no_mass_below_zero():
-    fitted = COUNTS.fit(Naturals(1), poisson_and_binomial(1000), key=jax.random.key(0))
+    fitted = COUNTS.fit(Dataset(poisson_and_binomial(1000), Naturals(1)), key=jax.random.key(0))
     pmf = evaluate(fitted.density, np.arange(0.0, 400.0, dtype=np.float32)[:, None], tol=1e-4)
     assert np.exp(pmf.value).sum() == pytest.approx(1, abs=2e-3)
 
@@ -90,7 +90,7 @@ def test_naturals_put_no_mass_below_zero():
 def test_fitting_a_product_of_a_sphere_and_counts():
     where = rows_of(targets.sphere_s2(), 300)
     rows = jnp.concatenate([where, jnp.asarray(poisson_and_binomial(300))], axis=1)
-    fitted = SPEC.fit(Product(Sphere(2), Naturals(1)), rows, key=jax.random.key(0))
+    fitted = SPEC.fit(Dataset(rows, Product(Sphere(2), Naturals(1))), key=jax.random.key(0))
     found = evaluate(fitted.density, np.asarray(rows[:20]), tol=0.05, max_rounds=2)
     assert np.isfinite(found.value).all()
     draw = jax.vmap(lambda k: fitted.density.sample(key=k))(jax.random.split(jax.random.key(1), 50))
@@ -101,7 +101,9 @@ def test_several_seeds_keep_the_best():
     rows = rows_of(targets.sphere_s2(), 200)
     blocks: list[Block] = []
     two = dataclasses.replace(SPEC, seeds=2)
-    record = two.fit(Sphere(2), rows, key=jax.random.key(0), on_block=blocks.append).record
+    record = two.fit(
+        Dataset(rows, Sphere(2)), key=jax.random.key(0), callbacks=[OnBlock(blocks.append)]
+    ).record
     assert len(blocks) == 2 * len(record.history)
     assert record.best_validation == min(block.best_validation for block in blocks)
 
@@ -110,9 +112,9 @@ def test_float64_is_float64_end_to_end():
     rows = np.asarray(rows_of(targets.sphere_s2(), 100))
     double = dataclasses.replace(SPEC, precision=64)
     with pytest.raises(ValueError, match="x64 mode"):
-        double.fit(Sphere(2), rows, key=jax.random.key(0))
+        double.fit(Dataset(rows, Sphere(2)), key=jax.random.key(0))
     with jax.enable_x64(True):
-        density = double.fit(Sphere(2), rows.astype(float), key=jax.random.key(0)).density
+        density = double.fit(Dataset(rows.astype(float), Sphere(2)), key=jax.random.key(0)).density
         floats = [a for a in jax.tree.leaves(density) if eqx.is_inexact_array(a)]
         assert {a.dtype for a in floats} == {jnp.dtype("float64")}
         assert density.log_prob(jnp.asarray(rows[0], float)).value.dtype == jnp.float64
@@ -160,21 +162,23 @@ def test_mass_outside_the_window_is_reported(width, lost):
     wide = FromFlowjax(StandardNormalOf(jnp.zeros(1), width * jnp.ones(1)))
     density = DequantizedDensity(Wrapping(Torus(1), window=1), wide, UniformCells())
     record = Record(0)
-    check_window(Fitted(density, record), jax.random.key(0))
+    check_window(FitResult(density, record), jax.random.key(0))
     assert bool(record.events) == lost
 
 
 def test_whole_numbers_and_lists_are_welcome():
     counts = [[int(v)] for v in poisson_and_binomial(60)[:, 0]]
     quick = dataclasses.replace(COUNTS, training=Training(steps=20, block=20))
-    density = quick.fit(Naturals(1), counts, key=jax.random.key(0)).density
+    density = quick.fit(Dataset(counts, Naturals(1)), key=jax.random.key(0)).density
     found = evaluate(density, np.array([[0], [3]]))
     np.testing.assert_allclose(found.value, evaluate(density, [[0.0], [3.0]]).value)
 
 
 def test_one_column_needs_no_choice_of_flow():
     plain = DequantizedFlow(training=Training(steps=20, block=20))
-    density = plain.fit(Euclidean(1), np.zeros((9, 1)) + np.arange(9.0)[:, None], key=KEY).density
+    density = plain.fit(
+        Dataset(np.zeros((9, 1)) + np.arange(9.0)[:, None], Euclidean(1)), key=KEY
+    ).density
     assert density.ambient.dim == 1
 
 
@@ -182,7 +186,7 @@ def test_any_flowjax_distribution():
     spec = dataclasses.replace(
         SPEC, ambient=Flowjax(lambda key, dim: StandardNormalOf(jnp.zeros(dim), jnp.ones(dim)))
     )
-    fitted = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY)
+    fitted = spec.fit(Dataset(rows_of(targets.sphere_s2(), 100), Sphere(2)), key=KEY)
     assert np.isfinite(fitted.record.best_validation)
     assert evaluate(fitted.density, [[0.0, 0.0, 1.0]]).reached.all()
 
@@ -195,7 +199,11 @@ def test_one_interrupt_ends_all_seeds():
         raise KeyboardInterrupt
 
     three = dataclasses.replace(SPEC, seeds=3)
-    fitted = three.fit(Sphere(2), rows_of(targets.sphere_s2(), 100), key=KEY, on_block=interrupt)
+    fitted = three.fit(
+        Dataset(rows_of(targets.sphere_s2(), 100), Sphere(2)),
+        key=KEY,
+        callbacks=[OnBlock(interrupt)],
+    )
     assert len(seen) == 1
     assert fitted.record.stopped == "interrupted"
 
@@ -208,10 +216,10 @@ def test_bad_settings_are_refused(bad):
 
 def test_an_exploited_solver_is_noticed():
     spec = dataclasses.replace(SPEC, ambient=DiscreteODE(8, 2, 3))
-    fitted = spec.fit(Sphere(2), rows_of(targets.sphere_s2(), 200), key=jax.random.key(0))
+    fitted = spec.fit(Dataset(rows_of(targets.sphere_s2(), 200), Sphere(2)), key=jax.random.key(0))
     assert not fitted.record.events
     wrong = eqx.tree_at(lambda d: d.ambient, fitted.density, replace_fn=Inflated)
-    check_mass(Fitted(wrong, fitted.record), jax.random.key(1))
+    check_mass(FitResult(wrong, fitted.record), jax.random.key(1))
     assert "not 1. Its solver" in fitted.record.events[0]
 
 
@@ -219,7 +227,7 @@ def test_off_manifold_rows_are_named():
     rows = np.array(rows_of(targets.sphere_s2(), 20))
     rows[7] *= 2
     with pytest.raises(OffManifoldError, match="Row 7"):
-        SPEC.fit(Sphere(2), rows, key=jax.random.key(0))
+        SPEC.fit(Dataset(rows, Sphere(2)), key=jax.random.key(0))
 
 
 def test_hold_out_is_a_partition():
@@ -249,10 +257,10 @@ def test_a_density_settles_by_its_own_samples():
     after = settled(d, key=jax.random.key(0), training=Training(steps=300, batch=128, rate=1e-2))
     assert eqx.tree_equal(after.ambient, d.ambient)
     assert after.integrator == d.integrator
-    rows = samples(d, 400, key=jax.random.key(1))
+    rows = d.sample(400, key=jax.random.key(1))
 
     def logs(part, integrator):
-        found = part.by(integrator)
+        found = part.with_integrator(integrator)
         return log_densities(found, rows, key=jax.random.key(2))
 
     exact, _ = logs(d, RQMC(1024, 8))

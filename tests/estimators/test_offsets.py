@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 import foliax
+from foliax.density import Dataset
 from foliax.density.localized import LocalizedDensity
 from foliax.estimators import (
     DirectionalMixture,
-    Fitted,
+    FitResult,
     LocalKernel,
     ScaleMixtureKernel,
     UnsupportedManifoldError,
@@ -53,11 +54,11 @@ LINES = {
 def test_mass_is_one_and_samples_differ(name, spec):
     manifold, centre, spread = LINES[name]
     rows = centre + spread * normal(N, 1)
-    density = spec.fit(manifold, rows, key=KEY).density
+    density = spec.fit(Dataset(rows, manifold), key=KEY).density
     grid = np.linspace(centre - 15 * spread, centre + 15 * spread, 6001)
     mass = np.trapezoid(np.exp(foliax.evaluate(density, grid[:, None]).value), grid)
     assert abs(mass - 1) < 0.005
-    drawn = metrics.samples(density, 500, key=KEY)
+    drawn = density.sample(500, key=KEY)
     assert len(np.unique(drawn)) > 490  # two of 500 floats may be equal by chance
     assert drawn.dtype == np.float64
     # The mean of 500 draws of rows of this spread, and the fit's own error.
@@ -76,7 +77,7 @@ def valley(width):
 def test_a_valley_of_100_metres_on_the_earth(spec):
     width = 50 / 6_371_000
     rows = valley(width)
-    density = spec.fit(foliax.Sphere(2), rows, key=KEY).density
+    density = spec.fit(Dataset(rows, foliax.Sphere(2)), key=KEY).density
     assert isinstance(density, LocalizedDensity)
     # A grid in the tangent plane, whose area is that of the sphere to 1e-10.
     side = np.linspace(-10 * width, 10 * width, 161)
@@ -85,7 +86,7 @@ def test_a_valley_of_100_metres_on_the_earth(spec):
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     values = np.exp(foliax.evaluate(density, points).value)
     assert abs(values.sum() * (side[1] - side[0]) ** 2 - 1) < 0.01
-    drawn = metrics.samples(density, 300, key=KEY)
+    drawn = density.sample(300, key=KEY)
     apart = np.linalg.norm(drawn - drawn.mean(0), axis=1)
     assert 0.5 * width < np.median(apart) < 3 * width
 
@@ -97,20 +98,20 @@ def test_large_counts_and_far_cells():
         (foliax.Integers(1), counts - 3e6),
         (foliax.Rounded(0.5, offset=1e6), 1e6 + 0.5 * np.round(30 * normal(N, 1))),
     ]:
-        density = ScaleMixtureKernel().fit(manifold, rows, key=KEY).density
+        density = ScaleMixtureKernel().fit(Dataset(rows, manifold), key=KEY).density
         step = getattr(manifold, "step", 1.0)
         low, high = rows.min() - 40 * rows.std(), rows.max() + 40 * rows.std()
         cells = rows[0] + step * np.arange(np.floor(low - rows[0, 0]), high - rows[0, 0])
         cells = cells[(cells > low) & (cells < high)][:, None]
         mass = np.exp(foliax.evaluate(density, cells).value).sum()
         assert abs(mass - 1) < 1e-3
-        assert not np.any(metrics.samples(density, 50, key=KEY) % step)
+        assert not np.any(density.sample(50, key=KEY) % step)
 
 
 def test_a_mixed_table_and_its_model_file():
     manifold = foliax.Product(foliax.Sphere(2), foliax.PositiveReals(1))
     rows = np.concatenate([valley(0.5), 101325 + 3 * normal(N, 1)], axis=1)
-    fitted = ScaleMixtureKernel().fit(manifold, rows, key=KEY)
+    fitted = ScaleMixtureKernel().fit(Dataset(rows, manifold), key=KEY)
     loaded = loads(dumps(fitted.density)).density
     np.testing.assert_array_equal(
         foliax.evaluate(loaded, rows).value, foliax.evaluate(fitted.density, rows).value
@@ -123,7 +124,7 @@ def test_a_mixed_table_and_its_model_file():
 
 def test_the_check_sees_a_density_of_another_mass():
     rows = normal(N, 1)
-    density = ScaleMixtureKernel().fit(foliax.Euclidean(1), rows, key=KEY).density
+    density = ScaleMixtureKernel().fit(Dataset(rows, foliax.Euclidean(1)), key=KEY).density
     wrong = foliax.density.Stacked((density,), jax.numpy.log(jax.numpy.array([1.2])))
     found = total_mass_of_fit(wrong, rows, key=KEY)
     assert found is not None
@@ -136,13 +137,13 @@ def test_the_check_sees_a_density_of_another_mass():
 def test_groups_that_cannot_be_told_apart_are_refused():
     rows = np.concatenate([normal(N, 1), 1e9 + normal(N, 1)])
     with pytest.raises(ResolutionError, match="single precision tells") as caught:
-        ScaleMixtureKernel().fit(foliax.Euclidean(1), rows, key=KEY)
+        ScaleMixtureKernel().fit(Dataset(rows, foliax.Euclidean(1)), key=KEY)
     assert caught.value.coordinate == 0
 
 
 def test_a_spec_that_cannot_serve_the_local_coordinates_says_so():
     with pytest.raises(UnsupportedManifoldError, match="so close together"):
-        DirectionalMixture().fit(foliax.Sphere(2), valley(1e-5), key=KEY)
+        DirectionalMixture().fit(Dataset(valley(1e-5), foliax.Sphere(2)), key=KEY)
 
 
 def test_the_command_line(tmp_path, monkeypatch):
@@ -180,6 +181,10 @@ def test_the_estimator_warns_where_the_mass_is_off(monkeypatch):
 
 def test_validation_rows_are_in_the_same_coordinates():
     rows = 1e7 + normal(N, 1)
-    fitted = FLOWS[1].fit(foliax.Euclidean(1), rows, key=KEY, validation=1e7 + normal(50, 1))
-    assert isinstance(fitted, Fitted)
+    fitted = FLOWS[1].fit(
+        Dataset(rows, foliax.Euclidean(1)),
+        key=KEY,
+        validation=Dataset(1e7 + normal(50, 1), foliax.Euclidean(1)),
+    )
+    assert isinstance(fitted, FitResult)
     assert abs(fitted.record.best_validation - 1.42) < 0.3

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foliax.density import AbstractDensity, LogProb, Stacked, evaluate
+from foliax.density import AbstractDensity, Dataset, LogProb, Stacked, evaluate
 from foliax.estimators import ScaleMixtureKernel, Stacking, stack
 from foliax.estimators.weights import mixture_weights
 from foliax.evaluation import metrics
@@ -25,24 +25,24 @@ class Uncertain(AbstractDensity):
     base: AbstractDensity
     error: float
 
-    def log_prob(self, y, *, context=None, key=None):
+    def log_prob(self, y, *, condition=None, key=None):
         value = self.base.log_prob(y).value
         return LogProb(value, jnp.full_like(value, self.error))
 
-    def sample(self, *, context=None, key):
+    def sample(self, *, condition=None, key):
         return self.base.sample(key=key)
 
     @property
     def work(self):
         return 7
 
-    def refined(self):
+    def refine(self):
         return Uncertain(self.manifold, self.base, self.error / 2)
 
 
 def kernel():
-    rows = metrics.samples(S2, 50, key=KEY)
-    return ScaleMixtureKernel(largest=100.0).fit(Sphere(2), rows, key=KEY).density
+    rows = S2.sample(50, key=KEY)
+    return ScaleMixtureKernel(largest=100.0).fit(Dataset(rows, Sphere(2)), key=KEY).density
 
 
 def test_it_is_the_mixture_with_its_errors():
@@ -55,11 +55,11 @@ def test_it_is_the_mixture_with_its_errors():
     share = p / p.sum()
     assert float(found.error) == pytest.approx(np.hypot(*(share * [0.1, 0.2])), rel=1e-4)
     assert both.work == 14
-    assert float(both.refined().log_prob(y, key=KEY).error) == pytest.approx(
+    assert float(both.refine().log_prob(y, key=KEY).error) == pytest.approx(
         float(found.error) / 2, rel=1e-4
     )
     exact = Stacked((S2, kernel()), WEIGHTS)
-    assert exact.refined() is exact
+    assert exact.refine() is exact
 
 
 def test_mass_and_samples():
@@ -72,7 +72,7 @@ def test_mass_and_samples():
 def test_weights_are_found():
     """Rows of 0.3 p + 0.7 q: EM finds the shares within four standard errors."""
     other = kernel()
-    rows = metrics.samples(Stacked((S2, other), WEIGHTS), 3000, key=KEY)
+    rows = Stacked((S2, other), WEIGHTS).sample(3000, key=KEY)
     density, _ = stack((S2, other), rows, key=KEY)
     share = float(jnp.exp(density.log_weights[0]))
     p, q = (np.exp(metrics.log_densities(m, rows, key=KEY)[0]) for m in (S2, other))
@@ -90,8 +90,10 @@ def test_few_rows_do_not_decide_alone():
 
 @pytest.mark.slow
 def test_a_spec_of_several():
-    rows = metrics.samples(S2, 300, key=KEY)
-    fitted = Stacking((ScaleMixtureKernel(largest=100.0), SPEC)).fit(Sphere(2), rows, key=KEY)
+    rows = S2.sample(300, key=KEY)
+    fitted = Stacking((ScaleMixtureKernel(largest=100.0), SPEC)).fit(
+        Dataset(rows, Sphere(2)), key=KEY
+    )
     assert "Stacked:" in fitted.record.events[-1]
     assert np.isfinite(evaluate(fitted.density, rows[:20]).value).all()
     assert np.isfinite(fitted.record.best_validation)
@@ -109,8 +111,10 @@ def test_refusals():
 def test_many_draws_are_those_of_each_key():
     """Grouped by member and part, they are the same rows in the same places."""
     rows = np.random.default_rng(0).vonmises(0.0, 3.0, (60, 1)).astype(np.float32)
-    kernel = ScaleMixtureKernel(largest=50.0, chance=0.0).fit(Circle(), rows, key=KEY).density
-    wide = ScaleMixtureKernel(largest=2.0, chance=0.0).fit(Circle(), rows, key=KEY).density
+    kernel = (
+        ScaleMixtureKernel(largest=50.0, chance=0.0).fit(Dataset(rows, Circle()), key=KEY).density
+    )
+    wide = ScaleMixtureKernel(largest=2.0, chance=0.0).fit(Dataset(rows, Circle()), key=KEY).density
     both = Stacked((kernel, wide), jnp.log(jnp.array([0.7, 0.3])))
     keys = jax.random.split(KEY, 50)
     for density in (kernel, both):

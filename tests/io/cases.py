@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foliax import dequantizers, manifolds
-from foliax.density import AbstractDensity, DequantizedDensity, Stacked, integrate
+from foliax.density import AbstractDensity, Dataset, DequantizedDensity, Stacked, integrate
 from foliax.estimators import (
     CircularSplineFlow,
     ExponentialFlow,
@@ -82,7 +82,7 @@ def mixture(manifold: manifolds.AbstractManifold) -> AbstractDensity:
     keys = jax.random.split(KEY, 12)
     rows = jax.vmap(lambda k: manifold.sample_uniform(key=k))(keys)
     spec = DirectionalMixture(components=2, restarts=1, steps=3)
-    return spec.fit(manifold, rows, key=KEY).density
+    return spec.fit(Dataset(rows, manifold), key=KEY).density
 
 
 ANGLES = np.linspace(-3, 3, 12).reshape(6, 2)

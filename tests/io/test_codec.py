@@ -107,7 +107,7 @@ INTERFACES = (
     AbstractIntegrator,
     AbstractComponents,
     objectives.AbstractObjective,
-    base.AbstractSpec,
+    base.AbstractEstimator,
     components.AbstractKernels,
     families.AbstractLeaf,
     tangents.AbstractTangent,

@@ -11,8 +11,7 @@ import pytest
 
 from foliax import io
 from foliax.dequantizers import Safe
-from foliax.estimators import DequantizedFlow, Fitted
-from foliax.evaluation import metrics
+from foliax.estimators import DequantizedFlow, FitResult
 from foliax.flows import RealNVP
 from foliax.manifolds import Sphere
 from foliax.manifolds.conversions import vectors_from_latlon, vectors_from_rotations
@@ -88,7 +87,7 @@ def trained(monkeypatch, drawn):
 
     def fit(spec, where, rows, *, key):
         names.append(where)
-        return Fitted(saved.density, saved.record)
+        return FitResult(saved.density, saved.record)
 
     monkeypatch.setattr(DequantizedFlow, "fit", fit)
     return names
@@ -206,7 +205,7 @@ def test_angles_of_rotations_have_their_density():
     at = np.linspace(0, 180, 37)
     found = pictures.angle_density(target, at)
     assert np.trapezoid(found, at) == pytest.approx(1, abs=4e-3)
-    rows = metrics.samples(target, 20_000, key=jax.random.key(0))
+    rows = target.sample(20_000, key=jax.random.key(0))
     angles = np.linalg.norm(vectors_from_rotations(rows, degrees=True), axis=1)
     counts, _ = np.histogram(angles, at[::4])
     mass = [np.trapezoid(found[i : i + 5], at[i : i + 5]) for i in range(0, 36, 4)]

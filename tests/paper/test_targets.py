@@ -12,7 +12,6 @@ from foliax.evaluation import (
     divergence,
     log_densities,
     moments,
-    samples,
     squared_distance,
     total_mass,
 )
@@ -43,7 +42,7 @@ def test_the_sampler_draws_from_the_density(name):
     """Means of features under samples equal those of uniform points weighted by the density."""
     target, n = TARGETS[name], 40_000
     features = jax.jit(jax.vmap(target.manifold.features))
-    drawn = np.asarray(features(samples(target, n, key=jax.random.key(1))))
+    drawn = np.asarray(features(target.sample(n, key=jax.random.key(1))))
     uniform = jax.vmap(lambda k: target.manifold.sample_uniform(key=k))(
         jax.random.split(jax.random.key(2), n)
     )
@@ -63,16 +62,16 @@ class Scaled(AbstractDensity):
     def __init__(self, inner, log_factor):
         self.inner, self.log_factor, self.manifold = inner, log_factor, inner.manifold
 
-    def log_prob(self, y, *, context=None, key=None):
+    def log_prob(self, y, *, condition=None, key=None):
         value, error = self.inner.log_prob(y, key=key)
         return LogProb(value + self.log_factor, error)
 
-    def sample(self, *, context=None, key):
+    def sample(self, *, condition=None, key):
         return self.inner.sample(key=key)
 
     work = 1
 
-    def refined(self):
+    def refine(self):
         return self
 
 
@@ -127,19 +126,19 @@ class Leaky(AbstractDensity):
     def __init__(self, inner, share):
         self.inner, self.share, self.manifold = inner, share, inner.manifold
 
-    def log_prob(self, y, *, context=None, key=None):
+    def log_prob(self, y, *, condition=None, key=None):
         log_uniform = np.log(self.share) - self.manifold.log_total_volume()
         value = self.inner.log_prob(y).value + np.log1p(-self.share)
         return density_target.exactly(jnp.logaddexp(value, log_uniform))
 
-    def sample(self, *, context=None, key):
+    def sample(self, *, condition=None, key):
         k1, k2, k3 = jax.random.split(key, 3)
         inside = jax.random.uniform(k1) >= self.share
         return jnp.where(inside, self.inner.sample(key=k2), self.manifold.sample_uniform(key=k3))
 
     work = 1
 
-    def refined(self):
+    def refine(self):
         return self
 
 
@@ -172,7 +171,7 @@ def test_procrustes_density_is_that_of_the_two_clouds():
 
 def test_procrustes_samples_rotations_and_reflections_by_their_masses():
     target = TARGETS["O(3)"]
-    drawn = samples(target, 40_000, key=jax.random.key(3)).reshape(-1, 3, 3)
+    drawn = target.sample(40_000, key=jax.random.key(3)).reshape(-1, 3, 3)
     share = (np.linalg.det(drawn) < 0).mean()
     log_masses = target._parts()[2]
     expected = 1 / (1 + np.exp(log_masses[0] - log_masses[1]))

@@ -151,7 +151,7 @@ def test_coastlines_that_are_none(tmp_path):
 
 def test_non_finite_samples_are_an_error():
     class Broken(Blob):
-        def sample(self, *, context=None, key):
+        def sample(self, *, condition=None, key):
             return super().sample(key=key) * float("nan")
 
     with pytest.raises(FloatingPointError, match="not finite"):

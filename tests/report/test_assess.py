@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foliax.density import evaluate
+from foliax.density import Dataset, evaluate
 from foliax.estimators import DirectionalMixture, ScaleMixtureKernel
 from foliax.evaluation import estimate
 from foliax.evaluation.comparison import INDEPENDENT, UNIFORM
@@ -38,7 +38,7 @@ def evidence():
 @pytest.fixture(scope="module")
 def density(evidence):
     train = SCHEMA.encode(evidence.train.frame)
-    return DirectionalMixture(1).fit(SCHEMA.manifold(), train, key=KEY).density
+    return DirectionalMixture(1).fit(Dataset(train, SCHEMA.manifold()), key=KEY).density
 
 
 def test_the_evidence_survives_json(evidence):
@@ -100,7 +100,7 @@ def test_a_model_too_sure_of_itself_is_seen(density):
 def test_ties_are_broken_by_lot():
     """Counts have few log densities, many rows each; ranks are uniform all the same."""
     rows = np.random.default_rng(0).poisson(1.0, 800)[:, None]
-    fitted = ScaleMixtureKernel().fit(Naturals(1), rows[:400], key=KEY).density
+    fitted = ScaleMixtureKernel().fit(Dataset(rows[:400], Naturals(1)), key=KEY).density
     values = evaluate(fitted, rows[400:], key=KEY).value
     found = covered(fitted, values, None, *jax.random.split(KEY))
     level = np.linspace(0.05, 0.95, 19)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from foliax import plots
+from foliax.density import Dataset
 from foliax.estimators import ScaleMixtureKernel
 from foliax.evaluation import Estimate
 from foliax.report.page import _compared
@@ -17,7 +18,7 @@ KEY = jax.random.key(0)
 def test_only_the_lack_of_a_view_is_passed_over(monkeypatch):
     schema = Schema.parse("x: real(x)")
     rows = np.random.default_rng(0).normal(size=(30, 1)).astype(np.float32)
-    density = ScaleMixtureKernel().fit(schema.manifold(), rows, key=KEY).density
+    density = ScaleMixtureKernel().fit(Dataset(rows, schema.manifold()), key=KEY).density
     part = Part("x", schema, density, rows)
     assert turning(part, KEY) == ""
 

@@ -158,9 +158,7 @@ class NanGradient(ImportanceWeighted):
     """A finite loss with a gradient that is not."""
 
     def value_and_grad(self, params, static, batch, *, key):
-        value, gradient = ImportanceWeighted(2).value_and_grad(
-            params, static, batch, key=key
-        )
+        value, gradient = ImportanceWeighted(2).value_and_grad(params, static, batch, key=key)
         return value, jax.tree.map(lambda g: g * jnp.nan, gradient)
 
 
@@ -222,9 +220,7 @@ def test_zero_weights_leave_rows_out():
     long = dataclasses.replace(SPEC.training, steps=300, batch=64)
     rows_and_weights = Dataset(rows, TARGET.manifold, weights)
     weighted, _ = train(built(), rows_and_weights, key=jax.random.key(0), training=long)
-    both, _ = train(
-        built(), Dataset(rows, TARGET.manifold), key=jax.random.key(0), training=long
-    )
+    both, _ = train(built(), Dataset(rows, TARGET.manifold), key=jax.random.key(0), training=long)
     score = jax.jit(jax.vmap(lambda y: weighted.log_prob(y).value - both.log_prob(y).value))
     assert float(score(ROWS).mean()) > 0.2
     assert float(score(far).mean()) < -0.2

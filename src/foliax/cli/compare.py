@@ -45,7 +45,7 @@ def compare(
     """
     import jax
 
-    from foliax.estimators.base import hold_out
+    from foliax.density import Dataset
     from foliax.evaluation import comparison
 
     from . import tables
@@ -64,13 +64,15 @@ def compare(
         weights=weights,
     )
     key = jax.random.key(seed)
-    split = comparison.Split(*hold_out(table.points, table.weights, held_out, key))
+    points = Dataset(table.points, table.schema.manifold(), table.weights)
+    train, test = points.split(held_out, key=key)
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
-        entries = comparison.contest(
+        entries = comparison.compare_estimators(
             table.schema,
-            split,
+            train,
+            test,
             names,
-            minutes=minutes,
+            time_limit=60 * minutes,
             steps=steps,
             key=key,
             show=stage.show,
@@ -93,12 +95,12 @@ def _beaten(row: dict[str, Any]) -> bool:
 
 def check_names(names: Sequence[str]) -> None:
     """Every name is a model or a baseline."""
-    from foliax.estimators.auto import spec_of
+    from foliax.estimators import get_estimator
     from foliax.evaluation.comparison import BASELINES
 
     for name in names:
         if name not in BASELINES:
-            spec_of(name)
+            get_estimator(name)
 
 
 def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
         return {"model": entry.name, "skipped": entry.why}
     found: dict[str, Any] = {"model": entry.name, "mean": entry.mean.value}
     if entry is not first:
-        lead = comparison.lead(first, entry)
+        lead = comparison.paired_difference(first, entry)
         found |= {"lead of": first.name, "lead": lead.value, "standard error": lead.error}
     return found
 

@@ -34,7 +34,7 @@ def demo(
     The joint density is compared, on held-out rows, with the product of separately fitted columns;
     exit code 1 where it does not win by 3 standard errors.
     """
-    from foliax.estimators.auto import spec_of
+    from foliax.estimators import get_estimator
     from foliax.evaluation.comparison import INDEPENDENT
     from foliax.tables import Schema, read_table
 
@@ -43,7 +43,7 @@ def demo(
     from .report import summary, write
 
     console = Console(json_output, quiet)
-    spec = spec_of(model, minutes=minutes)
+    spec = get_estimator(model, time_limit=60 * minutes)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
     schema = Schema.parse(QUAKES).settle(frame)
     console.say(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")

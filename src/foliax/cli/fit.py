@@ -11,7 +11,7 @@ from . import options as o
 from .console import NO, Console, guarded
 
 if TYPE_CHECKING:
-    from foliax.estimators import AbstractSpec, Fitted
+    from foliax.estimators import AbstractEstimator, FitResult
 
     from .tables import Table
 
@@ -70,13 +70,13 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
     """
-    from foliax.estimators.auto import spec_of
+    from foliax.estimators import get_estimator
     from foliax.evaluation.mass import mass_is_off
 
     from . import tables
 
     console = Console(json_output, quiet)
-    spec = spec_of(model, minutes=minutes, steps=steps)
+    spec = get_estimator(model, time_limit=60 * minutes, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     table = tables.read_any(
@@ -106,7 +106,7 @@ def fit(
     keeps = "also keeps rows for its report" if keep_rows else "keeps no rows"
     console.result(
         found,
-        f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
+        f"FitResult in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
     if strict and mass_is_off(record):
@@ -116,12 +116,12 @@ def fit(
 def fit_and_save(
     console: Console,
     table: Table,
-    spec: AbstractSpec,
+    spec: AbstractEstimator,
     output: Path,
     held_out: float,
     about: dict[str, Any],
     keep_rows: bool = True,
-) -> tuple[Fitted, int]:
+) -> tuple[FitResult, int]:
     """Fit all rows but a held-out share, and write the model file; how many these are.
 
     An interrupted fit leaves `output` as it was: what it reached goes into a file beside it.

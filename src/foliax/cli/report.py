@@ -64,12 +64,14 @@ def write(console: Console, path: Path, output: Path, seed: int) -> Assessment |
 
 def summary(found: Assessment | None) -> dict[str, Any]:
     """What the page says of held-out rows, for machines."""
-    from foliax.evaluation.comparison import lead
+    from foliax.evaluation.comparison import paired_difference
 
     if found is None:
         return {"held out": 0}
     first, *others = found.entries
-    leads = {other.name: lead(first, other) for other in others if other.scores is not None}
+    leads = {
+        other.name: paired_difference(first, other) for other in others if other.scores is not None
+    }
     mean = first.mean
     return {
         "held out": len(found.scores),

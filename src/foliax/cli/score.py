@@ -117,7 +117,6 @@ def sample(
     """
     import jax
 
-    from foliax.evaluation import samples
     from foliax.io import model_file
 
     from . import tables
@@ -126,5 +125,5 @@ def sample(
     tables.check_output(output, tables.TABLES)
     loaded, schema = model_file.load_with_schema(model)
     with console.progress(f"Drawing {number} rows"):
-        drawn = samples(loaded.density, number, key=jax.random.key(seed))
+        drawn = loaded.density.sample(number, key=jax.random.key(seed))
     tables.write(console, schema.decode(drawn), output, {"number": number, "seed": seed})

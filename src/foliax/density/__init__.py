@@ -19,8 +19,8 @@ from .integrate import (
     Quadrature,
     default_integrator,
 )
-from .log_prob import LogProb
 from .localized import LocalizedDensity
+from .log_prob import LogProb
 from .mixture import Stacked
 from .pushforward import PushForward
 from .target import AbstractTarget

@@ -77,7 +77,8 @@ class AbstractDensity(eqx.Module):
             FloatingPointError: A sample is not finite.
         """
         if n is None:
-            return self._sample(condition=condition, key=key)
+            one = None if condition is None else jnp.asarray(condition)
+            return self._sample(condition=one, key=key)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
         rows = self.sample_rows(keys, condition=rows_of_condition(condition, n))
         check_samples(rows)

@@ -39,7 +39,9 @@ def log_prob_in_batches(
     if not len(rows):
         return LogProb(np.zeros(0), np.zeros(0))
     inputs = (rows, row_ids, condition)
-    return map_batches(lambda *batch: _log_prob_batch(density, *batch, key), inputs, batch_size)
+    return map_batches(
+        lambda rows, ids, some: _log_prob_batch(density, rows, ids, some, key), inputs, batch_size
+    )
 
 
 def map_batches(program: Callable[..., Any], inputs: tuple[Any, ...], batch_size: int) -> Any:

@@ -98,7 +98,9 @@ class DequantizedDensity(AbstractDensity):
         batch_size: int,
     ) -> tuple[np.ndarray, LogProb]:
         inputs = (np.asarray(jax.random.key_data(keys)), row_ids, condition)
-        return map_batches(lambda *batch: _sample_batch(self, *batch, key), inputs, batch_size)
+        return map_batches(
+            lambda data, ids, some: _sample_batch(self, data, ids, some, key), inputs, batch_size
+        )
 
     def _integrate(
         self, y: Point, condition: Condition, own: Own | None, key: PRNGKeyArray | None

@@ -27,9 +27,13 @@ __all__ = [
 
 
 def build(
-    spec: AbstractDequantizerSpec, dequantization: AbstractDequantization, *, key: PRNGKeyArray
+    spec: AbstractDequantizerSpec,
+    dequantization: AbstractDequantization,
+    *,
+    condition_size: int = 0,
+    key: PRNGKeyArray,
 ) -> AbstractDequantizer:
     """The described density; where z is empty there is nothing to describe."""
     if dequantization.auxiliary.size == 0:
         return UniformCells()
-    return spec.build(dequantization, key=key)
+    return spec.build(dequantization, condition_size=condition_size, key=key)

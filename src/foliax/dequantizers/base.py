@@ -39,7 +39,7 @@ class AbstractDequantizerSpec(abc.ABC):
 
     @abc.abstractmethod
     def build(
-        self, dequantization: AbstractDequantization, *, key: PRNGKeyArray
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> AbstractDequantizer:
         """The density on the dequantization's auxiliary set, before training."""
 

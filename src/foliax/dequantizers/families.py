@@ -131,10 +131,12 @@ class Gamma(AbstractDequantizerSpec):
     width: int = 16
     depth: int = 2
 
-    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> AmortisedGamma:
+    def build(
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
+    ) -> AmortisedGamma:
         refuse_unless(dequantization, "positive", "Gamma")
         start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 6.0 - MIN_SHAPE))
-        features = feature_count(dequantization.manifold)
+        features = feature_count(dequantization.manifold) + condition_size
         return AmortisedGamma(network(features, start, self.width, self.depth, key=key))
 
 
@@ -146,10 +148,12 @@ class Beta(AbstractDequantizerSpec):
     width: int = 16
     depth: int = 2
 
-    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> AmortisedBeta:
+    def build(
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
+    ) -> AmortisedBeta:
         refuse_unless(dequantization, "unit", "Beta")
         start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 1.0 - MIN_SHAPE))
-        features = feature_count(dequantization.manifold)
+        features = feature_count(dequantization.manifold) + condition_size
         return AmortisedBeta(network(features, start, self.width, self.depth, key=key))
 
 
@@ -158,6 +162,8 @@ class Beta(AbstractDequantizerSpec):
 class Uniform(AbstractDequantizerSpec):
     """Uniform positions within a cell; nothing to learn."""
 
-    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> UniformCells:
+    def build(
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
+    ) -> UniformCells:
         refuse_unless(dequantization, "unit", "Uniform")
         return UniformCells()

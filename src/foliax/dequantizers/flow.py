@@ -67,13 +67,13 @@ class ConditionalFlow(AbstractDequantizerSpec):
     interval: float = 4.0
 
     def build(
-        self, dequantization: AbstractDequantization, *, key: PRNGKeyArray
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> FlowDequantizer:
         flow = masked_autoregressive_flow(
             key,
             base_dist=StandardNormal(jnp.zeros(dequantization.auxiliary.size)),
             transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
-            cond_dim=count(dequantization.manifold),
+            cond_dim=count(dequantization.manifold) + condition_size,
             flow_layers=self.layers,
             nn_width=self.width,
             nn_depth=self.depth,

@@ -131,8 +131,10 @@ class Safe(AbstractDequantizerSpec):
     depth: int = 2
     full: bool = False
 
-    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> LocationScale:
-        return _build(True, self, dequantization, key)
+    def build(
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
+    ) -> LocationScale:
+        return _build(True, self, dequantization, condition_size, key)
 
 
 @storable("dequantizers.Normal")
@@ -144,14 +146,19 @@ class Normal(AbstractDequantizerSpec):
     depth: int = 2
     full: bool = False
 
-    def build(self, dequantization: AbstractDequantization, *, key: PRNGKeyArray) -> LocationScale:
-        return _build(False, self, dequantization, key)
+    def build(
+        self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
+    ) -> LocationScale:
+        return _build(False, self, dequantization, condition_size, key)
 
 
-def _build(safe: bool, spec: Safe | Normal, g: AbstractDequantization, key) -> LocationScale:
+def _build(
+    safe: bool, spec: Safe | Normal, g: AbstractDequantization, condition_size: int, key
+) -> LocationScale:
     k = g.auxiliary.size
     scales = inverse_softplus(jnp.array([START[kind] for kind in g.auxiliary.kinds]))
     corner = jnp.zeros(k * (k - 1) // 2 if spec.full else 0)
     out = jnp.concatenate([jnp.zeros(k), scales, corner])
-    net = network(feature_count(g.manifold), out, spec.width, spec.depth, key=key)
+    features = feature_count(g.manifold) + condition_size
+    net = network(features, out, spec.width, spec.depth, key=key)
     return LocationScale(net, g.auxiliary, safe, spec.full)

@@ -5,8 +5,7 @@
 May import: `training`, `density`, `distributions` and the packages below them.
 """
 
-from ..density import PushForward
-from ..density import Dataset
+from ..density import Dataset, PushForward
 from .auto import Auto
 from .base import (
     AbstractEstimator,
@@ -49,8 +48,8 @@ __all__ = [
     "ScaleMixtureKernel",
     "Stacking",
     "UnsupportedManifoldError",
-    "refine_dequantizer",
     "estimator_names",
     "get_estimator",
+    "refine_dequantizer",
     "stack",
 ]

@@ -14,6 +14,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
+from ..manifolds.base import check_points_on_device
 from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
 from ..training import Callback, Record
 
@@ -38,7 +39,7 @@ class UnsupportedManifoldError(TypeError):
     """An estimator that does not serve the manifold."""
 
 
-class FitError(RuntimeError):
+class FitError(ValueError):
     """A fit that failed on these data, for a reason that the message gives."""
 
 
@@ -124,7 +125,9 @@ def find_coordinates(data: Dataset) -> AbstractCoordinates | None:
         return None
     rows = data.rows.astype(np.float64)
     local = data.manifold.local_coordinates(rows)
-    check_resolution(local or Unchanged(data.manifold), rows)
+    coordinates = local or Unchanged(data.manifold)
+    check_resolution(coordinates, rows)
+    check_points_on_device(coordinates.working, coordinates.encode(rows)[0])
     return local
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -210,7 +211,7 @@ def ambient_points(
         return x, size <= size.min() * (1 + 1e-4)
 
     k1, k2, k3 = jax.random.split(key, 3)
-    some = data.take(jax.random.permutation(k1, len(data))[:START_ROWS])
+    some = data.take(np.asarray(jax.random.permutation(k1, len(data)))[:START_ROWS])
     rows = jnp.asarray(some.rows)
     condition = None if some.condition is None else jnp.asarray(some.condition, rows.dtype)
     # Only the bulk of q: its tails are for the weights, not for the scale.

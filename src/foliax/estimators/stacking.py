@@ -17,8 +17,6 @@ from ..training import Callback, Record
 from .base import AbstractEstimator, FitResult
 from .weights import mixture_weights
 
-
-
 DROPPED_WEIGHT = 1e-6
 """Weight below which a member only costs time."""
 SCORE_TOLERANCE = 0.02

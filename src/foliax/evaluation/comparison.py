@@ -98,11 +98,9 @@ def score_independent(
     each = []
     for kind, fitted, scored in parts:
         manifold = kind.manifold()
-        columns = [
-            data.replace(rows=rows, manifold=manifold)
-            for data, rows in ((train, fitted), (test, scored))
-        ]
-        each.append(score_joint(schema, estimator, *columns, key))
+        column = train.replace(rows=fitted, manifold=manifold)
+        others = test.replace(rows=scored, manifold=manifold)
+        each.append(score_joint(schema, estimator, column, others, key))
     return np.sum(each, axis=0)
 
 

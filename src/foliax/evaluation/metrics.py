@@ -189,9 +189,7 @@ def compare(
     from_p, spread = target.sample(n, key=k2), sample_uniform(density.manifold, n, key=k5)
     from_q, at_q = sample_and_evaluate(density, n, key=k1, tol=tol)
     q_at_p, _ = log_prob_once(density, from_p, key=k6)
-    q_at_spread, error_at_spread = log_prob_once(
-        density.with_budget("thorough"), spread, key=k3
-    )
+    q_at_spread, error_at_spread = log_prob_once(density.with_budget("thorough"), spread, key=k3)
     p_at_q, p_at_p, p_at_spread = (
         log_prob_once(target, rows, key=k4).value for rows in (from_q, from_p, spread)
     )
@@ -242,7 +240,9 @@ def relative_ess(w: np.ndarray) -> Estimate:
 def self_normalised(log_w: np.ndarray) -> Estimate:
     """mean(−log w) + log mean w, its error to first order."""
     w = np.exp(log_w)
-    return Estimate(float(np.log(w.mean()) - log_w.mean()), mean_and_error(w / w.mean() - log_w).error)
+    return Estimate(
+        float(np.log(w.mean()) - log_w.mean()), mean_and_error(w / w.mean() - log_w).error
+    )
 
 
 def moments(rows: np.ndarray, others: np.ndarray) -> Moments:

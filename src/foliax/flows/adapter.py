@@ -10,35 +10,36 @@ from flowjax.bijections import AbstractBijection, Invert
 from flowjax.distributions import AbstractDistribution, StandardNormal, Transformed
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
 
 
 @storable("ambient.FromFlowjax")
 class FromFlowjax(AbstractAmbient):
-    """Any unconditional flowjax distribution of shape (m,), as it is; its path costs nothing."""
+    """Any flowjax distribution of shape (m,), conditional or not; its path costs nothing."""
 
     distribution: AbstractDistribution
     dim: int = eqx.field(static=True)
 
     def __init__(self, distribution: AbstractDistribution):
-        if len(distribution.shape) != 1 or distribution.cond_shape is not None:
+        if len(distribution.shape) != 1:
             raise ValueError(
-                "FromFlowjax needs an unconditional distribution over vectors, got shape "
-                f"{distribution.shape} and cond_shape {distribution.cond_shape}."
+                f"FromFlowjax needs a distribution over vectors, got shape {distribution.shape}."
             )
         self.distribution = distribution
         self.dim = distribution.shape[0]
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x; cost 0."""
-        log_prob = self.distribution.log_prob(x)
+        log_prob = self.distribution.log_prob(x, condition)
         return log_prob, jnp.zeros_like(log_prob)
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw."""
-        return self.distribution.sample(key)
+        return self.distribution.sample(key, (), condition)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +54,11 @@ class Flowjax(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """What the function makes, scaled to the data."""
+        refuse_condition(self, condition_size)
         return Scaled(FromFlowjax(self.make(key, dim)), shift, scale)
 
 

@@ -42,6 +42,7 @@ class AutoregressiveSpline(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` masked networks over N(0, I)."""
@@ -60,6 +61,7 @@ class AutoregressiveSpline(AbstractAmbientSpec):
                 layer_key,
                 transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
                 dim=dim,
+                cond_dim=condition_size or None,
                 nn_width=self.width,
                 nn_depth=self.depth,
                 nn_activation=ACTIVATIONS[self.activation],

@@ -59,6 +59,7 @@ def coupling_chain(
     depth: int,
     activation: str,
     split: int,
+    condition_size: int = 0,
     key: PRNGKeyArray,
 ) -> Chain:
     """Couplings in which the first ``split`` coordinates drive the others, then a Roll by split.
@@ -80,6 +81,7 @@ def coupling_chain(
             transformer=transformer,
             untransformed_dim=split,
             dim=dim,
+            cond_dim=condition_size or None,
             nn_width=width,
             nn_depth=depth,
             nn_activation=ACTIVATIONS[activation],
@@ -118,6 +120,7 @@ class RealNVP(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
@@ -129,6 +132,7 @@ class RealNVP(AbstractAmbientSpec):
             depth=self.depth,
             activation=self.activation,
             split=self.split,
+            condition_size=condition_size,
             key=key,
         )
         return Scaled(flow_to_normal(chain), shift, scale)
@@ -157,6 +161,7 @@ class SplineCoupling(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
@@ -168,6 +173,7 @@ class SplineCoupling(AbstractAmbientSpec):
             depth=self.depth,
             activation=self.activation,
             split=self.split,
+            condition_size=condition_size,
             key=key,
         )
         return Scaled(flow_to_normal(chain), shift, scale)

@@ -11,7 +11,7 @@ import jax.random as jr
 import optimistix as optx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.determinant import log_determinant
 from foliax.flows.field import TanhField
 from foliax.flows.scaled import Scaled
@@ -34,7 +34,9 @@ class DiscreteFlow(AbstractAmbient):
     def __init__(self, field: TanhField, *, steps: int):
         self.field, self.steps, self.dim = field, steps, field.dim
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
 
         def layer(state, t):
@@ -50,7 +52,7 @@ class DiscreteFlow(AbstractAmbient):
         log_normal = -0.5 * jnp.sum(x1**2) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
         return log_normal + log_volume, cost
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw: a normal, taken back through the steps."""
         dtype = self.field.layers[0].weight.dtype
         x1 = jr.normal(key, (self.dim,), dtype)
@@ -117,8 +119,10 @@ class DiscreteODE(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow over N(0, I)."""
+        refuse_condition(self, condition_size)
         field = TanhField(dim, self.width, self.depth, key=key)
         return Scaled(DiscreteFlow(field, steps=self.steps), shift, scale)

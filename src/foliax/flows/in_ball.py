@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..registry import storable
-from .base import AbstractAmbient
+from .base import AbstractAmbient, Condition
 
 
 @storable("rivals.InBall")
@@ -24,14 +24,16 @@ class InBall(AbstractAmbient):
     def __init__(self, inner: AbstractAmbient, radius: float):
         self.inner, self.radius, self.dim = inner, radius, inner.dim
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         room = 1 - jnp.sum((x / self.radius) ** 2)
         inside = room > 0
         room = jnp.where(inside, room, 1)
-        log_prob, cost = self.inner.log_prob_and_cost(x / jnp.sqrt(room))
+        log_prob, cost = self.inner.log_prob_and_cost(x / jnp.sqrt(room), condition)
         log_volume = -(self.dim / 2 + 1) * jnp.log(room)
         return jnp.where(inside, log_prob + log_volume, -jnp.inf), cost
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
-        v = self.inner.sample(key=key)
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
+        v = self.inner.sample(condition=condition, key=key)
         return v / jnp.sqrt(1 + jnp.sum((v / self.radius) ** 2))

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
 
@@ -33,7 +33,9 @@ class MixtureOfGaussians(AbstractAmbient):
         diagonal = jax.vmap(jnp.diag)(jnp.exp(self.log_diagonals))
         return diagonal.at[:, rows, columns].set(self.lowers)
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x; cost 0."""
         # One matrix product for all components. Two nested sums over small axes would do as well,
         # but XLA's CPU backend (jaxlib 0.10.2) gets them wrong from 3,000 rows: test_mixture.py.
@@ -48,7 +50,7 @@ class MixtureOfGaussians(AbstractAmbient):
         log_prob = jax.nn.logsumexp(jax.nn.log_softmax(self.logits) + log_normals)
         return log_prob, jnp.zeros_like(log_prob)
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw: a component k, then x = μ_k + L_k⁻ᵀ ε."""
         which_key, noise_key = jr.split(key)
         k = jr.categorical(which_key, self.logits)
@@ -70,9 +72,11 @@ class GaussianMixture(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The untrained mixture, moved and scaled."""
+        refuse_condition(self, condition_size)
         return Scaled(even_mixture(self.components, dim, key=key), shift, scale)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.field import TanhField, probe_of
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
@@ -35,7 +35,9 @@ class ContinuousFlow(AbstractAmbient):
         self.field, self.dim = field, field.dim
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
         probe = probe_of(x) if self.field.is_stochastic() else jnp.zeros_like(x)
 
@@ -48,7 +50,7 @@ class ContinuousFlow(AbstractAmbient):
         log_normal = -0.5 * jnp.sum(x1**2) - 0.5 * self.dim * jnp.log(2 * jnp.pi)
         return log_normal + log_volume, cost
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw: the same ODE run backwards from a normal."""
         x1 = jr.normal(key, (self.dim,), self.field.layers[0].weight.dtype)
         return self._solve(lambda t, x, args: self.field(t, x), x1, 1.0, 0.0)
@@ -95,9 +97,11 @@ class NeuralODE(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow over N(0, I)."""
+        refuse_condition(self, condition_size)
         field = TanhField(dim, self.width, self.depth, key=key)
         flow = ContinuousFlow(field, rtol=self.rtol, atol=self.atol, max_steps=self.max_steps)
         return Scaled(flow, shift, scale)

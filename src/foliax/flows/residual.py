@@ -9,7 +9,7 @@ import jax.random as jr
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
+from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.determinant import log_determinant_of_positive
 from foliax.flows.discrete_ode import inverse_of
 from foliax.flows.mixture import MixtureOfGaussians, even_mixture, placed_mixture
@@ -84,7 +84,9 @@ class ResidualFlow(AbstractAmbient):
     def __init__(self, layers: GradientLayer, base: MixtureOfGaussians):
         self.layers, self.base, self.dim = layers, base, base.dim
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
         count = len(self.layers.shift)
 
@@ -97,7 +99,7 @@ class ResidualFlow(AbstractAmbient):
         (x, log_volume, cost), _ = jax.lax.scan(step, (x, zero, zero), self.layers)
         return self.base.log_prob(x) + log_volume, cost
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw of the base, taken back through the layers."""
 
         def step(x, layer):
@@ -127,9 +129,11 @@ class Residual(AbstractAmbientSpec):
         *,
         shift: Float[Array, " m"],
         scale: Float[Array, " m"],
+        condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow over its base, which starts as N(0, I) or alike."""
+        refuse_condition(self, condition_size)
         base_key, *keys = jr.split(key, 1 + self.layers)
         layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
         base = even_mixture(self.components, dim, key=base_key)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient
+from foliax.flows.base import AbstractAmbient, Condition
 from foliax.registry import storable
 
 
@@ -39,13 +39,15 @@ class Scaled(AbstractAmbient):
         self.shift = paramax.non_trainable(shift)
         self.scale = paramax.non_trainable(scale)
 
-    def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def log_prob_and_cost(
+        self, x: Float[Array, " m"], condition: Condition = None
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x in the data's own units; the cost is that of the inner path."""
         shift, scale = paramax.unwrap((self.shift, self.scale))
-        log_prob, cost = self.inner.log_prob_and_cost((x - shift) / scale)
+        log_prob, cost = self.inner.log_prob_and_cost((x - shift) / scale, condition)
         return log_prob - jnp.sum(jnp.log(scale)), cost
 
-    def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
+    def sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Float[Array, " m"]:
         """One draw, in the data's own units."""
         shift, scale = paramax.unwrap((self.shift, self.scale))
-        return shift + scale * self.inner.sample(key=key)
+        return shift + scale * self.inner.sample(condition=condition, key=key)

@@ -13,7 +13,7 @@ import foliax
 
 from ..atomic import replacing
 from ..density import AbstractDensity
-from ..estimators import AbstractSpec
+from ..estimators import AbstractEstimator
 from ..manifolds import AbstractDequantization, AbstractManifold
 from ..training import Record
 from .codec import Decoder, Encoder, Own, identity
@@ -28,7 +28,7 @@ class Saved:
     """
 
     density: AbstractDensity
-    spec: AbstractSpec | None
+    spec: AbstractEstimator | None
     record: Record | None
     extra: Any
     versions: dict[str, str]
@@ -38,7 +38,7 @@ def save(
     path: str | os.PathLike[str],
     density: AbstractDensity,
     *,
-    spec: AbstractSpec | None = None,
+    spec: AbstractEstimator | None = None,
     record: Record | None = None,
     extra: Any = None,
 ) -> None:
@@ -54,7 +54,7 @@ def save(
 def dumps(
     density: AbstractDensity,
     *,
-    spec: AbstractSpec | None = None,
+    spec: AbstractEstimator | None = None,
     record: Record | None = None,
     extra: Any = None,
 ) -> bytes:
@@ -101,7 +101,7 @@ def _saved(document: Document, decoder: Decoder) -> Saved:
     density, spec, record = (decoder.decode(document[k]) for k in ("density", "spec", "record"))
     for value, kind in (
         (density, AbstractDensity),
-        (spec, AbstractSpec | None),
+        (spec, AbstractEstimator | None),
         (record, Record | None),
     ):
         if not isinstance(value, kind):

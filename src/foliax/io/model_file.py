@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .. import io
 from ..density import AbstractDensity
-from ..estimators import AbstractSpec
+from ..estimators import AbstractEstimator
 from ..tables import Schema
 from ..training import Record
 from .container import ModelFileError
@@ -22,7 +22,7 @@ class Model(NamedTuple):
     """
 
     density: AbstractDensity
-    spec: AbstractSpec | None
+    spec: AbstractEstimator | None
     schema: Schema | None
     record: Record | None
     evidence: Evidence | None
@@ -34,7 +34,7 @@ def save(
     path: str | os.PathLike[str],
     density: AbstractDensity,
     *,
-    spec: AbstractSpec | None = None,
+    spec: AbstractEstimator | None = None,
     schema: Schema | None = None,
     record: Record | None = None,
     evidence: Evidence | None = None,

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import PRNGKeyArray
 
-from ..estimators.base import LEAST_TO_HOLD_OUT, hold_out
+from ..density.dataset import split_numbers
+from ..estimators.base import MIN_ROWS_TO_HOLD_OUT
 from ..tables import Finding, Schema, audit
 
 MOST_TRAIN, MOST_TEST = 5000, 2000
@@ -66,11 +67,10 @@ def split(n: int, share: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarr
 
     None are held out of fewer than 200, where every row is needed; else 20 at the least.
     """
-    if share == 0 or n < LEAST_TO_HOLD_OUT:
+    if share == 0 or n < MIN_ROWS_TO_HOLD_OUT:
         return np.asarray(jax.random.permutation(key, n)), np.arange(0)
     share = max(share, 20 / n)
-    train, _, test, _ = hold_out(np.arange(n), None, share, key)
-    return train, test
+    return split_numbers(n, share, key)
 
 
 def gather(

@@ -231,6 +231,16 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
     # In float64: large offsets and fine steps are no violations.
     with jax.enable_x64(True):
         bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
+    _refuse(manifold, rows, bad)
+
+
+def check_points_on_device(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4):
+    """Raise `OffManifoldError` where rows are no points in the precision that models compute in."""
+    bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
+    _refuse(manifold, rows, bad)
+
+
+def _refuse(manifold: AbstractManifold, rows: np.ndarray, bad: np.ndarray) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise OffManifoldError(

@@ -80,7 +80,7 @@ class SpecialOrthogonal(AbstractManifold):
         centre = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vh)]) @ vh
         # The Frobenius distance of rotations is √2 times the angle between them.
         apart = np.linalg.norm(rows - centre.reshape(-1), axis=1) / math.sqrt(2)
-        if apart.max() > NARROW_ANGLE:
+        if apart.max() > NARROW_ANGLE or (rows == rows[0]).all():
             return None
         plain = Rodrigues(Euclidean(3), centre, np.ones(3))
         scale = location_and_scale(plain.encode(rows)[0])[1]

@@ -65,7 +65,8 @@ class Sphere(AbstractManifold):
     def local_coordinates(self, rows: np.ndarray) -> Stereographic | None:
         mean = rows.mean(axis=0)
         centre = mean / np.linalg.norm(mean) if mean.any() else mean
-        if np.linalg.norm(rows - centre, axis=1).max() > NARROW_ANGLE:
+        apart = np.linalg.norm(rows - centre, axis=1).max()
+        if apart > NARROW_ANGLE or (rows == rows[0]).all():
             return None
         plain = Stereographic(Euclidean(self.d), centre, tangent_basis(centre), np.ones(self.d))
         scale = location_and_scale(plain.encode(rows)[0])[1]

@@ -87,7 +87,8 @@ class Torus(AbstractManifold):
     def local_coordinates(self, rows: np.ndarray) -> NarrowAngles | None:
         centre = np.arctan2(np.sin(rows).mean(axis=0), np.cos(rows).mean(axis=0))
         gap = np.abs((rows - centre + math.pi) % (2 * math.pi) - math.pi).max(axis=0)
-        narrow, wide = np.flatnonzero(gap <= NARROW_ANGLE), np.flatnonzero(gap > NARROW_ANGLE)
+        is_narrow = (gap <= NARROW_ANGLE) & (rows != rows[0]).any(axis=0)
+        narrow, wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
         if not len(narrow):
             return None
         from .product import Product  # which imports this module

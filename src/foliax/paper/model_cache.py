@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import io
 from ..density import DequantizedDensity
-from ..estimators import Fitted
+from ..estimators import FitResult
 from . import results, trial
 from .recipes import OWN, Row
 
@@ -14,7 +14,7 @@ TRIAL = 0
 """Whose density is shown."""
 
 
-def keep(folder: Path, row: Row, number: int, fitted: Fitted) -> None:
+def keep(folder: Path, row: Row, number: int, fitted: FitResult) -> None:
     """Store what a trial has trained, if figures may show it."""
     if number == TRIAL and row.method == OWN:
         path = path_of(folder, row)

@@ -54,7 +54,7 @@ class Pair(NamedTuple):
 
 def log_density(density: AbstractDensity, points: np.ndarray) -> np.ndarray:
     """Log densities of points, in float64."""
-    return metrics.log_densities(density, points, key=jax.random.key(KEY))[0]
+    return metrics.log_prob_once(density, points, key=jax.random.key(KEY))[0]
 
 
 def sheet(width: float, height: float) -> Figure:
@@ -214,7 +214,7 @@ def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
     (pair,) = pairs
     n = min(DRAWN, 2 * cells)
     keys = jax.random.split(jax.random.key(KEY))
-    drawn = [metrics.samples(d, n, key=key) for d, key in zip(pair, keys, strict=True)]
+    drawn = [d.sample(n, key=key) for d, key in zip(pair, keys, strict=True)]
     figure = sheet(7.4, 4.3)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 0.85))
     norm, charts = Normalize(0, 180), []

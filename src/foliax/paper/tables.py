@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..evaluation import Estimate, estimate
+from ..evaluation import Estimate, mean_and_error
 from . import trial
 from .published import PAPER, Published
 from .recipes import OWN, Row, solved
@@ -48,7 +48,9 @@ class Line(NamedTuple):
     def over(self, name: str) -> Estimate:
         """A metric's mean over trials; with one trial, its own Monte Carlo error."""
         found = [Estimate(*one["metrics"][name]) for one in self.trials]
-        return found[0] if len(found) == 1 else estimate(np.array([one.value for one in found]))
+        return (
+            found[0] if len(found) == 1 else mean_and_error(np.array([one.value for one in found]))
+        )
 
     def typical_error(self, name: str) -> float:
         """Root mean square of the trials' own Monte Carlo errors."""

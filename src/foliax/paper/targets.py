@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.integrate import quad
 
 from ..density import AbstractTarget, LogProb
+from ..density.base import Condition
 from ..density.target import exactly
 from ..distributions import (
     bingham,
@@ -39,14 +40,14 @@ class SphereModes(AbstractTarget):
     modes: Vectors = eqx.field(static=True)
     kappa: float = eqx.field(static=True)
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         modes, log_masses = self._modes()
         heights = self.kappa * jnp.asarray(modes, y.dtype) @ y
         return exactly(jax.nn.logsumexp(heights) - np.logaddexp.reduce(log_masses))
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         modes, log_masses = self._modes()
         mode = jnp.asarray(modes)[jax.random.categorical(k1, jnp.asarray(log_masses))]
@@ -67,14 +68,14 @@ class TorusModes(AbstractTarget):
     manifold: Torus
     modes: Vectors = eqx.field(static=True)
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         heights = jnp.cos(y - jnp.asarray(self.modes, y.dtype)).sum(1)
         log_mass = math.log(len(self.modes)) + self.manifold.dim * LOG_CIRCLE
         return exactly(jax.nn.logsumexp(heights) - log_mass)
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         mode = jnp.asarray(self.modes)[jax.random.randint(k1, (), 0, len(self.modes))]
         keys = jax.random.split(k2, self.manifold.dim)
@@ -88,12 +89,12 @@ class TorusCorrelated(AbstractTarget):
     manifold: Torus
     phase: float = eqx.field(static=True)
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         return exactly(jnp.cos(y.sum() - self.phase) - LOG_CIRCLE - math.log(2 * math.pi))
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         first = jax.random.uniform(k1, minval=-jnp.pi, maxval=jnp.pi)
         total = self.phase + sample_turn(1.0, key=k2)
@@ -116,14 +117,14 @@ class RotationModes(AbstractTarget):
     modes: Vectors = eqx.field(static=True)
     sigma: float = eqx.field(static=True)
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         diagonal = jnp.diagonal(y.reshape(3, 3))
         squared = 6 - 2 * jnp.asarray(self.modes, y.dtype) @ diagonal
         return exactly(jax.nn.logsumexp(-squared / (2 * self.sigma**2)) - self._log_mass())
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         turn = sample_rotation(1 / self.sigma**2, 3, key=k1)
         mode = jnp.asarray(self.modes)[jax.random.randint(k2, (), 0, len(self.modes))]
@@ -151,13 +152,13 @@ class Procrustes(AbstractTarget):
     attraction: Vectors = eqx.field(static=True)
     """F, by rows."""
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         height = jnp.asarray(self.attraction, y.dtype).reshape(-1) @ y
         return exactly(height - np.logaddexp.reduce(self._parts()[2]))
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         frames, rates, log_masses = map(jnp.asarray, self._parts())
         side = jax.random.categorical(k1, log_masses)

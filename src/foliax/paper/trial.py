@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import math
 import time
@@ -14,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..density import AbstractTarget, DequantizedDensity, coarse
-from ..estimators import Fitted, ManifoldODE, MobiusFlow, settled
-from ..estimators.dequantized_flow import FIRST
+from ..density import AbstractTarget, Dataset, DequantizedDensity
+from ..estimators import DequantizedFlow, FitResult, ManifoldODE, MobiusFlow, refine_dequantizer
+from ..estimators.dequantized_flow import START_ROWS
 from ..evaluation import metrics
+from ..manifolds import AbstractManifold
 from ..training.history import INTERRUPTED
 from .recipes import Row
 from .results import settings
@@ -28,7 +30,7 @@ ANGLES = "raw angles"
 VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
-def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
+def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, Any]:
     """What is stored of trial `number` of a row, by what `fit` gave."""
     target = row.target(number)
     compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
@@ -37,10 +39,12 @@ def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]
     density = fitted.density
     if isinstance(density, DequantizedDensity) and math.isfinite(row.tol):
         # What is compared is the same density; its estimates are better.
-        density = settled(density, key=settle_key)
-    found = metrics.compare(coarse(density), target, row.points, key=compare_key, tol=row.tol)
-    drawn = metrics.samples(fitted.density, min(SAMPLES, 10 * row.points), key=q_key)
-    exact = metrics.samples(target, EXACT, key=p_key)
+        density = refine_dequantizer(density, key=settle_key)
+    found = metrics.compare(
+        density.with_budget("coarse"), target, row.points, key=compare_key, tol=row.tol
+    )
+    drawn = fitted.density.sample(min(SAMPLES, 10 * row.points), key=q_key)
+    exact = target.sample(EXACT, key=p_key)
     embed = eqx.filter_jit(jax.vmap(target.manifold.features))
     moments = metrics.moments(
         *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
@@ -77,7 +81,7 @@ def key_of(row: Row, number: int) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
 
 
-def fit(row: Row, number: int) -> tuple[Fitted, int]:
+def fit(row: Row, number: int) -> tuple[FitResult, int]:
     """The density of trial `number`, whose seed it is, and how many draws it has seen."""
     target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
@@ -86,16 +90,25 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
         case MobiusFlow() as spec:
             fitted, draws = spec.fit_target(target.manifold, target, key=fit_key), 0
         case ManifoldODE() as spec:
-            fitted, draws = spec.fit(target.manifold, sampler(target), key=fit_key), drawn
+            fitted, draws = spec.fit(Dataset(sampler(target), target.manifold), key=fit_key), drawn
         case spec if row.rows:
-            data = metrics.samples(target, row.rows, key=rows_key)
-            fitted, draws = spec.fit(row.where, data, key=fit_key), row.rows
+            data = target.sample(row.rows, key=rows_key)
+            data = Dataset(data, target.manifold)
+            fitted, draws = mapped(spec, row).fit(data, key=fit_key), row.rows
         case spec:
-            fitted, draws = spec.fit(row.where, sampler(target), key=fit_key), drawn + FIRST
+            fresh = Dataset(sampler(target), target.manifold)
+            fitted, draws = mapped(spec, row).fit(fresh, key=fit_key), drawn + START_ROWS
     if fitted.record.stopped == INTERRUPTED:
         # The trainer would make do with what it has; a trial is whole or none.
         raise KeyboardInterrupt
     return fitted, draws
+
+
+def mapped(spec: DequantizedFlow, row: Row) -> DequantizedFlow:
+    """The row's estimator with the row's dequantization, where it names one."""
+    if isinstance(row.where, AbstractManifold):
+        return spec
+    return dataclasses.replace(spec, dequantization=row.where)
 
 
 def sampler(target: AbstractTarget):

@@ -61,7 +61,7 @@ class Scene:
     def log_densities(self, points: np.ndarray) -> np.ndarray:
         """Log densities, against the manifold's measure."""
         key = jax.random.fold_in(self.key, 0)
-        return metrics.log_densities(self.density, points, key=key)[0]
+        return metrics.log_prob_once(self.density, points, key=key)[0]
 
     def log_multiples(self, points: np.ndarray) -> np.ndarray:
         """Log densities in multiples of the uniform density."""
@@ -70,7 +70,7 @@ class Scene:
     def samples(self, n: int | None = None) -> Rows:
         """Draws of the density, at most `DRAWS`."""
         n = DRAWS if n is None else min(n, DRAWS)
-        return metrics.samples(self.density, n, key=jax.random.fold_in(self.key, 1))
+        return self.density.sample(n, key=jax.random.fold_in(self.key, 1))
 
     def shown(self, most: int = MOST_POINTS) -> Rows:
         """The rows to draw as dots: all, or a random part of many, the same for every view."""

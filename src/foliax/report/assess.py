@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.stats import betabinom, kstwobign
 
-from ..density import AbstractDensity, evaluate
-from ..evaluation import samples
-from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, Split, contest
+from ..density import AbstractDensity, Dataset, evaluate
+from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, compare_estimators
 from ..io.training_data import Evidence
 from ..tables import Schema
 
@@ -90,9 +89,11 @@ def assess(
     weights = evidence.test.weights
     coverage = covered(density, found.value, weights, k2, k3)
     scores = found.value.astype(float) + schema.measure().log_unit
-    others = contest(
+    manifold = schema.manifold()
+    others = compare_estimators(
         schema,
-        Split(train, evidence.train.weights, test, weights),
+        Dataset(train, manifold, evidence.train.weights),
+        Dataset(test, manifold, weights),
         [KERNEL, INDEPENDENT, UNIFORM],
         columns="local kernel",
         key=k4,
@@ -105,7 +106,7 @@ def covered(
     density: AbstractDensity, value: np.ndarray, weights: np.ndarray | None, k1, k2
 ) -> Coverage:
     """Log densities of held-out rows among those of the model's samples; ties are broken by lot."""
-    own = np.sort(evaluate(density, samples(density, DRAWS, key=k1), key=k2).value)
+    own = np.sort(evaluate(density, density.sample(DRAWS, key=k1), key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
     lots = np.random.default_rng(0).uniform(size=len(value))
     ranks = 1 - (less + lots * (up_to - less)) / DRAWS

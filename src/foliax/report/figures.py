@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evaluation.comparison import Entry, lead
+from ..evaluation.comparison import Entry, paired_difference
 from ..plots.style import DATA, DATA_EDGE, MODEL, RULE, SMALL, tidy
 from ..training import Block
 from .assess import Coverage
@@ -37,7 +37,7 @@ def contenders(entries: list[Entry]) -> Figure:
     """How many nats a row each other model is behind the first, with 95 % intervals."""
     first, *others = [entry for entry in entries if entry.scores is not None]
     figure, ax = _sheet(6.4, 0.9 + 0.42 * len(others))
-    leads = [lead(first, other) for other in others]
+    leads = [paired_difference(first, other) for other in others]
     places = np.arange(len(others))[::-1]
     ax.axvline(0, color=MODEL, lw=1.6)
     ax.errorbar(

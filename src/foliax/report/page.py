@@ -9,8 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..evaluation import samples
-from ..evaluation.comparison import INDEPENDENT, lead
+from ..evaluation.comparison import INDEPENDENT, paired_difference
 from ..io.model_file import Model
 from ..io.training_data import Evidence
 from ..tables import Schema
@@ -98,7 +97,7 @@ def _verdict(evidence: Evidence | None, found: Assessment | None) -> Iterator[st
         first, *others = found.entries
         for other in others:
             if other.scores is not None:
-                yield _compared(lead(first, other), other.name, len(found.scores))
+                yield _compared(paired_difference(first, other), other.name, len(found.scores))
         yield _covered(found)
     grave = [] if evidence is None else [f for f in evidence.findings if f.severity == "error"]
     if grave:
@@ -131,7 +130,7 @@ def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
     rows = None if model.evidence is None else model.evidence.train.points(schema)
     keys = jax.random.split(key, 3)
     show("samples")
-    drawn = samples(model.density, PICTURED, key=keys[2])
+    drawn = model.density.sample(PICTURED, key=keys[2])
     parts = views.parts(model.density, schema, drawn, rows, keys[0])
     turning, still = [], []
     for part in parts:

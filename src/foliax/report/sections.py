@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..evaluation.comparison import lead
+from ..evaluation.comparison import paired_difference
 from ..io.model_file import Model
 from ..io.training_data import Evidence, Rows
 from ..tables import Schema
@@ -96,7 +96,7 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
         if entry.scores is None:
             rows.append([entry.name, "–", entry.why])
             continue
-        by = lead(first, entry)
+        by = paired_difference(first, entry)
         behind = "" if entry is first else f"{by.value:+.3f} ± {by.error:.3f}"
         mean = entry.mean
         rows.append([entry.name, f"{mean.value:.3f} ± {mean.error:.3f}", behind])

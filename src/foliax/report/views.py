@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import plots
-from ..density import AbstractDensity
+from ..density import AbstractDensity, Dataset
 from ..estimators import ScaleMixtureKernel, UnsupportedManifoldError
 from ..manifolds import AbstractManifold
 from ..tables import Schema
@@ -27,17 +27,17 @@ class Drawn(AbstractDensity):
     manifold: AbstractManifold
     rows: Float[Array, "n size"]
 
-    def sample(self, *, context: Any = None, key: PRNGKeyArray) -> Array:
+    def _sample(self, *, condition: Any = None, key: PRNGKeyArray) -> Array:
         return self.rows[jax.random.randint(key, (), 0, len(self.rows))]
 
-    def log_prob(self, y: Array, *, context: Any = None, key: PRNGKeyArray | None = None):
+    def _log_prob(self, y: Array, *, condition: Any = None, key: PRNGKeyArray | None = None):
         raise NotImplementedError("These are samples: their density has no formula.")
 
     @property
     def work(self) -> int:
         return 1
 
-    def refined(self) -> Drawn:
+    def refine(self) -> Drawn:
         return self
 
 
@@ -87,7 +87,7 @@ def parts(
 def _smoothed(manifold: AbstractManifold, drawn: np.ndarray, key) -> AbstractDensity | None:
     """A kernel estimate, where kernels serve the manifold."""
     try:
-        return ScaleMixtureKernel().fit(manifold, drawn[:DRAWS], key=key).density
+        return ScaleMixtureKernel().fit(Dataset(drawn[:DRAWS], manifold), key=key).density
     except UnsupportedManifoldError:
         return None
 

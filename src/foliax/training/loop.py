@@ -118,9 +118,7 @@ def _note_block(
     return block
 
 
-def _attempt(
-    run: Run, state: State, held_out: Batch | None
-) -> tuple[State, float, float, str]:
+def _attempt(run: Run, state: State, held_out: Batch | None) -> tuple[State, float, float, str]:
     """Run a block; return the state after it, its loss, its validation and what went wrong."""
     try:
         after, loss = run.advance(state)

@@ -172,9 +172,7 @@ def frozen(tree: PyTree) -> PyTree:
 
 def log_probs(model: AbstractDensity, batch: Batch) -> Float[Array, " n"]:
     """Log densities of a batch under an exact density."""
-    return jax.vmap(lambda y, c: model.log_prob(y, condition=c).value)(
-        batch.rows, batch.condition
-    )
+    return jax.vmap(lambda y, c: model.log_prob(y, condition=c).value)(batch.rows, batch.condition)
 
 
 def draw(

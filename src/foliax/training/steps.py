@@ -143,6 +143,7 @@ def _optimizer(training: Training) -> optax.GradientTransformation:
 
 
 def start_state(params: PyTree, training: Training) -> State:
+    """The state before the first step."""
     # Weakly typed constants among the parameters would cost a second compilation.
     params = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), params)
     moments = _optimizer(training).init(params)

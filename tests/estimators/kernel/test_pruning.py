@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foliax.density.batches import padded, rows_log_prob
+from foliax.density import Dataset
+from foliax.density.batches import log_prob_in_batches, pad_to_power_of_two
 from foliax.estimators import LocalKernel, ScaleMixtureKernel
 from foliax.estimators.kernel import density as kernel_density
 from foliax.estimators.kernel import pruning
@@ -77,10 +78,10 @@ PAIRS = FAST + [pytest.param(*pair, marks=pytest.mark.slow) for pair in ALL if p
 @pytest.mark.parametrize(("name", "how"), PAIRS)
 def test_nothing_that_counts_is_left_out(name, how, always):
     manifold = MANIFOLDS[name]
-    density = SPECS[how].fit(manifold, cluster(manifold, 400), key=KEY).density
+    density = SPECS[how].fit(Dataset(cluster(manifold, 400), manifold), key=KEY).density
     rows = queries(manifold)
     found, _ = density.log_probs(rows, np.arange(len(rows)), KEY, 4096)
-    expected, _ = rows_log_prob(density, rows, np.arange(len(rows)), KEY, 4096)
+    expected, _ = log_prob_in_batches(density, rows, np.arange(len(rows)), KEY, 4096)
     np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-6)
 
 
@@ -156,9 +157,9 @@ def test_rows_that_leave_are_left_out(always):
 
 def test_a_lone_row_far_away_has_a_density(always):
     rows = np.concatenate([cluster(Euclidean(1), 300), [[400.0]]]).astype(np.float32)
-    density = SHARP.fit(Euclidean(1), rows[:-1], key=KEY).density
+    density = SHARP.fit(Dataset(rows[:-1], Euclidean(1)), key=KEY).density
     value, _ = density.log_probs(rows, np.arange(301), KEY, 4096)
-    expected, _ = rows_log_prob(density, rows, np.arange(301), KEY, 4096)
+    expected, _ = log_prob_in_batches(density, rows, np.arange(301), KEY, 4096)
     assert expected[-1] < np.sort(expected)[1] - 50, "below both levels"
     np.testing.assert_allclose(value, expected, atol=2e-5, rtol=2e-6)
 
@@ -169,7 +170,7 @@ def test_a_row_that_is_not_a_number_is_not_hidden(manifold, pilot, always, monke
     """Whether or not it is among the rows that tell the level."""
     monkeypatch.setattr(kernel_density, "PILOT", pilot)
     rows = cluster(manifold, 100)
-    density = SHARP.fit(manifold, rows, key=KEY).density
+    density = SHARP.fit(Dataset(rows, manifold), key=KEY).density
     wrong = np.concatenate([rows, np.full((1, manifold.size), np.nan, np.float32)])
     with pytest.raises(FloatingPointError, match="row 100"):
         metrics.log_densities(density, wrong, key=KEY)
@@ -198,8 +199,8 @@ def test_places_within_reach_are_those_near_the_box(size):
 
 
 def test_sizes_are_powers_of_two():
-    assert [len(padded(np.arange(n))) for n in (1, 32, 33, 100)] == [32, 32, 64, 128]
-    assert (padded(np.arange(5, 40))[35:] == 5).all()
+    assert [len(pad_to_power_of_two(np.arange(n))) for n in (1, 32, 33, 100)] == [32, 32, 64, 128]
+    assert (pad_to_power_of_two(np.arange(5, 40))[35:] == 5).all()
 
 
 def test_bands_are_a_partition():
@@ -244,9 +245,9 @@ def test_rows_are_left_out_only_where_many_are_within_reach(kappa):
 def test_many_rows_are_served_as_well_as_few():
     """The score of merged kernels is that of all rows but for the rows that only weigh."""
     rows, test = cluster(Sphere(2), 4000), cluster(Sphere(2), 2000, seed=5)
-    whole = SHARP.fit(Sphere(2), rows, key=KEY).density
+    whole = SHARP.fit(Dataset(rows, Sphere(2)), key=KEY).density
     spec = ScaleMixtureKernel(largest=3000.0, chance=0.0, max_rows=500)
-    fitted = spec.fit(Sphere(2), rows, key=KEY)
+    fitted = spec.fit(Dataset(rows, Sphere(2)), key=KEY)
     assert "carry kernels" in fitted.record.events[-1]
     assert max(len(p.places) for p in fitted.density.parts) <= 2500
     scores = [metrics.log_densities(d, test, key=KEY)[0] for d in (whole, fitted.density)]

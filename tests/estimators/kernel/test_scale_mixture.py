@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from foliax.density import Dataset
 from foliax.estimators import (
     KernelDensity,
     LocalKernel,
@@ -99,7 +100,7 @@ PAIRS = FAST + [pytest.param(*p, marks=pytest.mark.slow) for p in ALL if p not i
 @pytest.mark.parametrize(("name", "kind"), PAIRS)
 def test_samples_are_those_of_the_log_densities(name, kind):
     manifold, spec = MANIFOLDS[name], SPECS[kind]
-    density = spec.fit(manifold, cluster(manifold, 40), key=KEY).density
+    density = spec.fit(Dataset(cluster(manifold, 40), manifold), key=KEY).density
     agrees(density, heaviest(density), 2000, error=0.05)
 
 
@@ -107,7 +108,7 @@ def test_samples_are_those_of_the_log_densities(name, kind):
 def test_mass(name, kind):
     spec = SPECS[kind]
     manifold = FINITE[name]
-    density = spec.fit(manifold, cluster(manifold, 40), key=KEY).density
+    density = spec.fit(Dataset(cluster(manifold, 40), manifold), key=KEY).density
     mass = metrics.total_mass(density, 4000, key=KEY, near=heaviest(density), share=0.9)
     assert mass.error < 0.03
     assert abs(mass.value - 1) < 4 * mass.error, mass
@@ -122,15 +123,15 @@ def test_pmf_sums_to_one_and_matches_its_samples(name):
     rng = np.random.default_rng(1)
     step = 0.1 if name == "rounded" else 1.0
     rows = step * rng.poisson(6.0, size=(400, 1)).astype(float)
-    density = COARSE.fit(manifold, rows, key=KEY).density
-    shaped = SHAPED.fit(manifold, rows, key=KEY).density
+    density = COARSE.fit(Dataset(rows, manifold), key=KEY).density
+    shaped = SHAPED.fit(Dataset(rows, manifold), key=KEY).density
     assert eqx.tree_equal(shaped, density)
     start = 0 if name == "naturals" else -60
     values = step * np.arange(start, 4000 if name == "naturals" else 140)[:, None]
     value, _ = metrics.log_densities(density, values.astype(np.float32), key=KEY)
     pmf = np.exp(value)
     assert pmf.sum() == pytest.approx(1, abs=1e-3)
-    drawn = np.round(metrics.samples(density, 20_000, key=KEY)[:, 0] / step).astype(int)
+    drawn = np.round(density.sample(20_000, key=KEY)[:, 0] / step).astype(int)
     counted = np.bincount(drawn - start, minlength=len(pmf))[: len(pmf)] / len(drawn)
     error = np.sqrt(pmf * (1 - pmf) / len(drawn))
     assert (np.abs(counted - pmf) < 5 * error + 1e-4).all()
@@ -139,7 +140,7 @@ def test_pmf_sums_to_one_and_matches_its_samples(name):
 
 
 def test_a_wrong_normaliser_is_seen():
-    density = COARSE.fit(Sphere(2), cluster(Sphere(2), 60), key=KEY).density
+    density = COARSE.fit(Dataset(cluster(Sphere(2), 60), Sphere(2)), key=KEY).density
     wrong = KernelDensity(
         density.manifold, density.parts, tuple(w + np.log(1.1) for w in density.log_weights)
     )
@@ -162,8 +163,8 @@ def test_the_kernel_is_von_mises_fisher_also_when_sharp():
 
 def test_copies_cannot_drive_the_likelihood():
     rows = cluster(Sphere(2), 100)
-    alone = ScaleMixtureKernel().fit(Sphere(2), rows, key=KEY)
-    copied = ScaleMixtureKernel().fit(Sphere(2), np.repeat(rows, 5, axis=0), key=KEY)
+    alone = ScaleMixtureKernel().fit(Dataset(rows, Sphere(2)), key=KEY)
+    copied = ScaleMixtureKernel().fit(Dataset(np.repeat(rows, 5, axis=0), Sphere(2)), key=KEY)
     y = cluster(Sphere(2), 50, seed=0)[:50]
     a, _ = metrics.log_densities(alone.density, y, key=KEY)
     b, _ = metrics.log_densities(copied.density, y, key=KEY)
@@ -174,8 +175,8 @@ def test_weights_are_copies():
     """For counts, whose copies stay when one leaves, weight 3 is a row three times."""
     rows = np.array([[1.0], [2.0], [4.0], [7.0]])
     repeats = np.array([3, 1, 2, 5])
-    one = COARSE.fit(Integers(1), rows, key=KEY, weights=repeats.astype(float)).density
-    other = COARSE.fit(Integers(1), np.repeat(rows, repeats, axis=0), key=KEY).density
+    one = COARSE.fit(Dataset(rows, Integers(1), weights=repeats.astype(float)), key=KEY).density
+    other = COARSE.fit(Dataset(np.repeat(rows, repeats, axis=0), Integers(1)), key=KEY).density
     values = np.arange(-3.0, 12.0, dtype=np.float32)[:, None]
     a, _ = metrics.log_densities(one, values, key=KEY)
     b, _ = metrics.log_densities(other, values, key=KEY)
@@ -184,7 +185,7 @@ def test_weights_are_copies():
 
 def test_beyond_max_rows_the_others_weigh():
     spec = dataclasses.replace(COARSE, max_rows=100)
-    fitted = spec.fit(Sphere(2), cluster(Sphere(2), 300), key=KEY)
+    fitted = spec.fit(Dataset(cluster(Sphere(2), 300), Sphere(2)), key=KEY)
     assert any("60 of them weighed" in event for event in fitted.record.events)
     sizes = [len(part.rows) for part in fitted.density.parts if isinstance(part, ScaleKernels)]
     assert sizes == sorted(sizes), "broad kernels have fewer rows"
@@ -221,7 +222,7 @@ def test_components_that_gain_nothing_are_left_out(monkeypatch):
     spec = LocalKernel((6, 12, 24), (0.4, 0.7, 1.2), scales, folds=3)
     for nothing in (0.0, 1.0):
         monkeypatch.setattr(mixing, "NOTHING", nothing)
-        fitted = spec.fit(Sphere(2), rows, key=KEY)
+        fitted = spec.fit(Dataset(rows, Sphere(2)), key=KEY)
         count = sum(len(logs) for logs in fitted.density.log_weights)
         found[nothing] = count, fitted.record.best_validation
     assert found[1.0][0] < found[0.0][0]
@@ -231,7 +232,7 @@ def test_components_that_gain_nothing_are_left_out(monkeypatch):
 def test_one_row_beyond_max_rows_changes_little():
     rows, test = np.split(cluster(Sphere(2), 701), [201])
     few, many = (
-        dataclasses.replace(COARSE, max_rows=most).fit(Sphere(2), rows, key=KEY).density
+        dataclasses.replace(COARSE, max_rows=most).fit(Dataset(rows, Sphere(2)), key=KEY).density
         for most in (201, 200)
     )
     a, b = (metrics.log_densities(density, test, key=KEY)[0] for density in (few, many))
@@ -244,8 +245,8 @@ def test_shapes_help_along_a_line():
     angle, off = rng.uniform(0, 2 * np.pi, 400), 0.01 * rng.normal(size=400)
     rows = np.stack([np.cos(angle), np.sin(angle), off], 1)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    scale = ScaleMixtureKernel().fit(Sphere(2), rows[:300], key=KEY).density
-    local = LocalKernel().fit(Sphere(2), rows[:300], key=KEY).density
+    scale = ScaleMixtureKernel().fit(Dataset(rows[:300], Sphere(2)), key=KEY).density
+    local = LocalKernel().fit(Dataset(rows[:300], Sphere(2)), key=KEY).density
     a, _ = metrics.log_densities(scale, rows[300:].astype(np.float32), key=KEY)
     b, _ = metrics.log_densities(local, rows[300:].astype(np.float32), key=KEY)
     gain = metrics.estimate(b - a)
@@ -257,12 +258,12 @@ def test_it_learns_a_mixed_table(spec):
     """Dependent columns: the joint kernel beats the product of its columns' kernels."""
     rng = np.random.default_rng(0)
     target = targets.sphere_s2()
-    where = metrics.samples(target, 300, key=KEY)
+    where = target.sample(300, key=KEY)
     count = rng.poisson(np.exp(2 + 2 * where[:, 2]))
     rows = np.column_stack([where, count]).astype(np.float32)
-    joint = spec.fit(Product(Sphere(2), Naturals(1)), rows[:240], key=KEY).density
-    first = spec.fit(Sphere(2), rows[:240, :3], key=KEY).density
-    second = spec.fit(Naturals(1), rows[:240, 3:], key=KEY).density
+    joint = spec.fit(Dataset(rows[:240], Product(Sphere(2), Naturals(1))), key=KEY).density
+    first = spec.fit(Dataset(rows[:240, :3], Sphere(2)), key=KEY).density
+    second = spec.fit(Dataset(rows[:240, 3:], Naturals(1)), key=KEY).density
     a, _ = metrics.log_densities(joint, rows[240:], key=KEY)
     b = metrics.log_densities(first, rows[240:, :3], key=KEY)[0]
     b += metrics.log_densities(second, rows[240:, 3:], key=KEY)[0]
@@ -284,7 +285,7 @@ def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
 
     def held_out():
         spec = ScaleMixtureKernel(largest=5e5, ratio=4.0)
-        return -spec.fit(manifold, rows, key=KEY).record.best_validation
+        return -spec.fit(Dataset(rows, manifold), key=KEY).record.best_validation
 
     found = held_out()
     monkeypatch.setattr(bandwidths, "TURNS", bandwidths.TURNS[:1])
@@ -297,23 +298,23 @@ def test_concentrations_of_no_use_are_not_tried_on_all_rows(monkeypatch):
     space, kappas = Space(Torus(2)), spec.kappas()
     data, ratios = Data.of(space, rows, None), np.ones(2)
     assert len(bandwidths.useful(space, data, ratios, kappas, KEY)) == len(kappas)
-    expected = spec.fit(Torus(2), rows, key=KEY).record.best_validation
+    expected = spec.fit(Dataset(rows, Torus(2)), key=KEY).record.best_validation
     monkeypatch.setattr(bandwidths, "ASKED", 70)
     assert len(bandwidths.useful(space, data, ratios, kappas, KEY)) < len(kappas) / 2
-    found = spec.fit(Torus(2), rows, key=KEY).record.best_validation
+    found = spec.fit(Dataset(rows, Torus(2)), key=KEY).record.best_validation
     # So much may be given up for sharp or slight components, of whichever are tried.
     assert found == pytest.approx(expected, abs=(spec.chance + mixing.NOTHING) / len(rows))
 
 
 def test_refusals_and_bad_input():
     with pytest.raises(UnsupportedManifoldError, match="no kernel for Stiefel"):
-        COARSE.fit(Stiefel(3, 2), np.eye(3, 2).reshape(1, -1), key=KEY)
+        COARSE.fit(Dataset(np.eye(3, 2).reshape(1, -1), Stiefel(3, 2)), key=KEY)
     with pytest.raises(UnsupportedManifoldError, match=r"shaped on SO\(3\)"):
-        SHAPED.fit(SpecialOrthogonal(4), np.eye(4).reshape(1, -1), key=KEY)
+        SHAPED.fit(Dataset(np.eye(4).reshape(1, -1), SpecialOrthogonal(4)), key=KEY)
     with pytest.raises(ValueError, match="at least 2 distinct rows"):
-        COARSE.fit(Sphere(1), np.array([[1.0, 0.0], [1.0, 0.0]]), key=KEY)
-    with pytest.raises(ValueError, match="2 non-negative numbers"):
-        COARSE.fit(Sphere(1), np.eye(2), key=KEY, weights=[1.0, -1.0])
+        COARSE.fit(Dataset(np.array([[1.0, 0.0], [1.0, 0.0]]), Sphere(1)), key=KEY)
+    with pytest.raises(ValueError, match="non-negative"):
+        COARSE.fit(Dataset(np.eye(2), Sphere(1), weights=[1.0, -1.0]), key=KEY)
     with pytest.raises(ValueError, match="smallest < largest"):
         ScaleMixtureKernel(smallest=2.0, largest=1.0)
     with pytest.raises(ValueError, match="ratio"):
@@ -334,7 +335,7 @@ def test_cells_of_any_width():
 
 
 def sharpest(spec, rows):
-    density = spec.fit(Circle(), rows, key=KEY).density
+    density = spec.fit(Dataset(rows, Circle()), key=KEY).density
     return min(part.breadths.min() for part in density.parts)
 
 
@@ -350,7 +351,7 @@ def test_rows_near_each_other_by_chance_make_no_spikes():
 def test_copies_are_rows_when_chance_is_judged():
     """Few values, many rows: broad kernels alone would treble the variance."""
     rows = np.random.default_rng(0).poisson(1.0, (5000, 1)).astype(np.float32)
-    density = ScaleMixtureKernel().fit(Naturals(1), rows, key=KEY).density
+    density = ScaleMixtureKernel().fit(Dataset(rows, Naturals(1)), key=KEY).density
     values = np.arange(40.0, dtype=np.float32)[:, None]
     p = np.exp(metrics.log_densities(density, values, key=KEY)[0])
     mean = p @ values[:, 0]
@@ -391,7 +392,7 @@ def test_crowds_are_parts_of_the_whole(name):
 def test_a_fold_has_as_many_crowds_as_the_whole(n):
     """A tenth less would be one crowd less."""
     spec = LocalKernel((4,), (1.0,), ScaleMixtureKernel(largest=4.0), folds=10)
-    fitted = spec.fit(Sphere(2), cluster(Sphere(2), n), key=KEY)
+    fitted = spec.fit(Dataset(cluster(Sphere(2), n), Sphere(2)), key=KEY)
     assert np.isfinite(fitted.record.best_validation)
 
 
@@ -408,7 +409,9 @@ def test_rows_are_drawn_by_their_weights(n):
 
 def test_few_rows_are_one_crowd():
     data = Data.of(Space(Sphere(2)), cluster(Sphere(2), 2 * LEAST - 1), None)
-    found = LocalKernel(neighbours=(3,), folds=2).fit(Sphere(2), data.rows, key=KEY).density
+    found = (
+        LocalKernel(neighbours=(3,), folds=2).fit(Dataset(data.rows, Sphere(2)), key=KEY).density
+    )
     assert sum(isinstance(part, ScaleKernels) for part in found.parts) <= 1
     with pytest.raises(ValueError, match="crowds"):
         LocalKernel(crowds=0)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foliax.density import AbstractDensity, LogProb, PushForward
+from foliax.density import AbstractDensity, Dataset, LogProb, PushForward
 from foliax.density import target as density_target
 from foliax.estimators import (
     CircularSplineFlow,
@@ -26,7 +26,7 @@ from foliax.manifolds import AbstractManifold, Integers, SpecialOrthogonal, Sphe
 from foliax.paper import targets
 from foliax.training import Training, partition
 
-from ...small import rows_of
+from ...small import points_of, rows_of
 
 SHORT = Training(steps=40, batch=64, block=20, rate=1e-2, warmup=5, ema=0.9)
 KEY = jax.random.key(0)
@@ -71,7 +71,9 @@ def trained():
     def get(name: str) -> AbstractDensity:
         if name not in found:
             case = CASES[name]
-            fitted = case.spec.fit(case.target.manifold, rows_of(case.target, 400), key=KEY)
+            fitted = case.spec.fit(
+                Dataset(rows_of(case.target, 400), case.target.manifold), key=KEY
+            )
             assert fitted.record.history[-1].loss < fitted.record.history[0].loss
             assert fitted.record.events == []
             found[name] = fitted.density
@@ -90,7 +92,7 @@ def shaken(density: PushForward, size: float) -> PushForward:
 
 def own_mass(density: AbstractDensity, target: density_target.AbstractTarget) -> metrics.Estimate:
     """E_q[p/q] over q's samples: 1 for the target p, which q covers, if q is what it says."""
-    rows = metrics.samples(density, 4000, key=jax.random.key(1))
+    rows = density.sample(4000, key=jax.random.key(1))
     log_q, _ = metrics.log_densities(density, rows, key=KEY)
     log_p, _ = metrics.log_densities(target, rows, key=KEY)
     return metrics.estimate(np.exp(log_p - log_q))
@@ -124,18 +126,18 @@ class Heavier(AbstractDensity):
     manifold: AbstractManifold
     right: AbstractDensity
 
-    def log_prob(self, y, *, context=None, key=None):
+    def log_prob(self, y, *, condition=None, key=None):
         value, error = self.right.log_prob(y, key=key)
         return LogProb(value + 0.2, error)
 
-    def sample(self, *, context=None, key):
+    def sample(self, *, condition=None, key):
         return self.right.sample(key=key)
 
     @property
     def work(self):
         return self.right.work
 
-    def refined(self):
+    def refine(self):
         return self
 
 
@@ -228,7 +230,7 @@ def test_reverse_kl_trains_too_and_many_rows_are_as_few(name):
 )
 def test_refusals_name_what_is_served(spec, where):
     with pytest.raises(UnsupportedManifoldError, match="it is for"):
-        spec.fit(where, np.zeros((4, where.size), np.float32), key=KEY)
+        spec.fit(Dataset(points_of(where, 4), where), key=KEY)
 
 
 @pytest.mark.slow
@@ -237,13 +239,13 @@ def test_twenty_seeds_do_not_diverge(name):
     case = CASES[name]
     rows = rows_of(case.target, 400)
     for seed in range(20):
-        fitted = case.spec.fit(case.target.manifold, rows, key=jax.random.key(seed))
+        fitted = case.spec.fit(Dataset(rows, case.target.manifold), key=jax.random.key(seed))
         assert fitted.record.events == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_million_samples_are_finite(name, trained):
-    rows = metrics.samples(trained(name), 1_000_000, key=jax.random.key(7))
+    rows = trained(name).sample(1_000_000, key=jax.random.key(7))
     assert np.isfinite(rows).all()
     metrics.log_densities(trained(name), rows, key=KEY)

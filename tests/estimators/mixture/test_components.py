@@ -19,7 +19,7 @@ from foliax.estimators.mixture import (
     sphere,
     torus,
 )
-from foliax.evaluation import estimate, log_densities, samples
+from foliax.evaluation import estimate, log_densities
 from foliax.manifolds.rotations import rotation_of_quaternion
 
 KEY = jax.random.key(0)
@@ -146,7 +146,7 @@ def test_samples_and_mass_of_one_component(name):
     where, *rest = ALONE[name]
     q = alone(where, *rest)
     n, log_volume = 16384, where.log_total_volume()
-    y = samples(q, n, key=KEY)
+    y = q.sample(n, key=KEY)
     uniform = np.asarray(
         jax.jit(jax.vmap(lambda k: where.sample_uniform(key=k)))(jax.random.split(KEY, n))
     )

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from foliax import SpecialOrthogonal, Sphere, Torus
+from foliax.density import Dataset
 from foliax.estimators import UnsupportedManifoldError
 from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, family
 from foliax.estimators.mixture.em import EM
 from foliax.estimators.mixture.spec import built, prepared
-from foliax.evaluation import compare, estimate, log_densities, samples, total_mass
+from foliax.evaluation import compare, estimate, log_densities, total_mass
 from foliax.manifolds import Product, ProjectiveSpace
 from foliax.paper import targets
+
+from ...small import points_of
 
 TARGETS = {
     "S²": targets.sphere_s2(),
@@ -27,12 +30,12 @@ KEY = jax.random.key(0)
 
 @functools.cache
 def drawn(name, n=1500, seed=0):
-    return samples(TARGETS[name], n, key=jax.random.key(seed))
+    return TARGETS[name].sample(n, key=jax.random.key(seed))
 
 
 def fit(spec, where, rows, key=KEY, **options):
     """(density, record)."""
-    found = spec.fit(where, rows, key=key, **options)
+    found = spec.fit(Dataset(rows, where), key=key, **options)
     return found.density, found.record
 
 
@@ -64,7 +67,7 @@ def test_mass_is_one_and_samples_follow_the_density(name):
     mass = total_mass(density, 20_000, key=jax.random.key(1), near=TARGETS[name])
     assert mass.error < 1.25e-3
     assert abs(mass.value - 1) < 4 * mass.error
-    y = samples(density, 8000, key=jax.random.key(2))
+    y = density.sample(8000, key=jax.random.key(2))
     ratio = np.exp(
         log_densities(TARGETS[name], y, key=KEY)[0] - log_densities(density, y, key=KEY)[0]
     )
@@ -77,7 +80,7 @@ def test_mass_is_one_and_samples_follow_the_density(name):
 def test_many_rows_at_once_as_few(name):
     """XLA once summed wrongly under jit(vmap) from 3,000 rows on."""
     density, _ = fitted(name)
-    y = jnp.asarray(samples(density, 4096, key=jax.random.key(3)))
+    y = jnp.asarray(density.sample(4096, key=jax.random.key(3)))
     many = jax.jit(jax.vmap(lambda v: density.log_prob(v).value))(y)
     by_64 = jax.jit(jax.vmap(lambda v: density.log_prob(v).value))
     few = jnp.concatenate([by_64(part) for part in y.reshape(64, 64, -1)])
@@ -151,7 +154,7 @@ def test_duplicates(name):
         value, _ = log_densities(density, np.concatenate([rows[:1], drawn(name)[:20]]), key=KEY)
         assert np.isfinite(value).all()
         assert value[0] > 8
-        assert np.isfinite(samples(density, 64, key=KEY)).all()
+        assert np.isfinite(density.sample(64, key=KEY)).all()
 
 
 @EACH
@@ -178,7 +181,7 @@ def test_many_rows_are_thinned():
 
 
 def test_no_larger_k_is_begun_when_time_is_up():
-    spec = DirectionalMixture(max_components=64, restarts=1, steps=5).within(0.0)
+    spec = DirectionalMixture(max_components=64, restarts=1, steps=5).with_time_limit(0.0)
     _, record = fit(spec, TARGETS["S²"].manifold, drawn("S²")[:300])
     assert record.best_step == 1
     assert "time is used up" in record.events[-1]
@@ -187,7 +190,11 @@ def test_no_larger_k_is_begun_when_time_is_up():
 def test_the_same_key_gives_the_same_mixture():
     spec = DirectionalMixture(choose="held-out", max_components=4)
     first, second = (
-        spec.fit(Sphere(2), drawn("S²")[:300], key=KEY, validation=drawn("S²")[300:400])
+        spec.fit(
+            Dataset(drawn("S²")[:300], Sphere(2)),
+            key=KEY,
+            validation=Dataset(drawn("S²")[300:400], Sphere(2)),
+        )
         for _ in range(2)
     )
     assert first.record.best_validation == second.record.best_validation
@@ -203,7 +210,7 @@ def test_the_same_key_gives_the_same_mixture():
 )
 def test_refuses_other_manifolds(where):
     with pytest.raises(UnsupportedManifoldError, match=r"spheres, tori and SO\(3\)"):
-        DirectionalMixture().fit(where, np.zeros((3, where.size)), key=KEY)
+        DirectionalMixture().fit(Dataset(points_of(where, 3), where), key=KEY)
 
 
 def test_refuses_bad_input():
@@ -233,7 +240,7 @@ def test_refuses_bad_input():
 @EACH
 def test_a_million_samples(name):
     density, _ = fitted(name)
-    y = samples(density, 1_000_000, key=KEY)
+    y = density.sample(1_000_000, key=KEY)
     assert np.isfinite(y).all()
     off = jax.jit(jax.vmap(density.manifold.violation))(jnp.asarray(y))
     assert float(off.max()) < 1e-5

@@ -33,9 +33,7 @@ def score_candidate(
     return Member(candidate.name, candidate.estimator, result, scores, seconds)
 
 
-def estimate_seconds(
-    n: int, density: AbstractDensity, held_out: Dataset, first: float
-) -> float:
+def estimate_seconds(n: int, density: AbstractDensity, held_out: Dataset, first: float) -> float:
     """Estimate how long n rows take, given that the held-out rows took `first` seconds.
 
     Those may have gone to compiling, or to what is done once for many rows. So where it seems long

@@ -1,4 +1,4 @@
-"""Fitted candidates, and what each must gain to be kept."""
+"""FitResult candidates, and what each must gain to be kept."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Policy:
         min_flow_rows: Rows from which on a flow can win.
         shaped_rows_per_minute: Rows of the local kernel, whose cost grows fastest.
         weighing_rows_per_minute: `max_rows` of a kernel of very many rows.
-        mixture_rows_per_minute: Rows of the mixture's EM; with more, few components fit in the time.
+        mixture_rows_per_minute: Rows of the mixture's EM; more would leave time for few components.
         min_rows: The least of each of these, however short the time is.
     """
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from ...density.batches import padded
+from ...density.batches import pad_to_power_of_two
 from ...registry import storable
 from .families import copies
 from .space import Space
@@ -119,7 +119,7 @@ class ScaleKernels(AbstractKernels):
         self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded()))
         columns = np.asarray(self.embedded)[:, list(self.cells)].T
         found = [np.unique(column, return_inverse=True) for column in columns]
-        self.levels = tuple(jnp.asarray(padded(levels)) for levels, _ in found)
+        self.levels = tuple(jnp.asarray(pad_to_power_of_two(levels)) for levels, _ in found)
         level = [number for _, number in found]
         self.level = jnp.asarray(np.reshape(level, columns.shape).T, jnp.int32)
 
@@ -217,7 +217,9 @@ def levels_in(
 ) -> tuple[Int[np.ndarray, "n c"], tuple[np.ndarray, ...]]:
     """The levels that occur among some rows, and those rows' numbers in them."""
     found = [np.unique(column, return_inverse=True) for column in level.T]
-    kept = tuple(padded(np.asarray(m)[used]) for m, (used, _) in zip(levels, found, strict=True))
+    kept = tuple(
+        pad_to_power_of_two(np.asarray(m)[used]) for m, (used, _) in zip(levels, found, strict=True)
+    )
     numbers = np.reshape([number for _, number in found], level.T.shape).T
     return numbers.astype(np.int32), kept
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from ...manifolds.base import as_points
+from ..base import FitError
 from .space import Space
 
 SAMPLE = 20_000
@@ -38,7 +39,7 @@ class Data(NamedTuple):
         distinct, total = distinct[total > 0], total[total > 0]
         together = not space.rounded().all()
         if len(distinct) < 2 and together:
-            raise ValueError(
+            raise FitError(
                 f"A kernel estimate needs at least 2 distinct rows of {space.manifold}; "
                 f"there is {len(distinct)}."
             )

@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from ...density import AbstractDensity, LogProb
-from ...density.mixture import drawn_by, picked
+from ...density.base import Condition
+from ...density.batches import log_prob_in_batches
+from ...density.mixture import choose_components, sample_by_component
 from ...manifolds import AbstractManifold
 from ...registry import storable
 from .components import AbstractKernels
@@ -35,35 +37,43 @@ class KernelDensity(AbstractDensity):
     parts: tuple[AbstractKernels, ...]
     log_weights: tuple[Float[Array, " _"], ...]
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         logs = [p.log_components(y) + w for p, w in zip(self.parts, self.log_weights, strict=True)]
         value = jax.nn.logsumexp(jnp.concatenate(logs))
         return LogProb(value, jnp.zeros_like(value))
 
-    def log_probs(
-        self, rows: np.ndarray, numbers: np.ndarray, key: PRNGKeyArray, chunk: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def log_prob_rows(
+        self,
+        rows: np.ndarray,
+        row_ids: np.ndarray,
+        *,
+        condition: np.ndarray | None = None,
+        key: PRNGKeyArray,
+        batch_size: int,
+    ) -> LogProb:
         pairs = sum(part.count * part.components for part in self.parts)
         if len(rows) * pairs < LARGE:
-            return super().log_probs(rows, numbers, key, chunk)
+            return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
         charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
         # A few seconds' work at the most, where kernels are many.
         pilots = min(len(rows), PILOT, max(FEWEST, 4 * LARGE // pairs))
         some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
-        pilot, _ = super().log_probs(rows[some], numbers[some], key, chunk)
+        pilot, _ = log_prob_in_batches(self, rows[some], row_ids[some], None, key, batch_size)
         low = float(np.quantile(pilot - charts[some], 0.02))
         if not np.isfinite(low):
-            return super().log_probs(rows, numbers, key, chunk)
+            return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
         value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
         for level in (low, low - 20):
             for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
                 value[some] = self._near(rows[some], level)
             left = left[~(value[left] - charts[left] >= level)]
         if len(left):
-            value[left], _ = super().log_probs(rows[left], numbers[left], key, chunk)
-        return value, np.zeros_like(value)
+            value[left], _ = log_prob_in_batches(
+                self, rows[left], row_ids[left], None, key, batch_size
+            )
+        return LogProb(value, np.zeros_like(value))
 
     def _near(self, rows: np.ndarray, level: float) -> np.ndarray:
         """Without what cannot count where the density (of the charts) is above exp(level)."""
@@ -74,10 +84,12 @@ class KernelDensity(AbstractDensity):
             value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
         return value
 
-    def draws(self, keys: Key[Array, " n"]) -> np.ndarray:
+    def sample_rows(
+        self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
+    ) -> np.ndarray:
         if not len(keys):
             return np.zeros((0, self.manifold.size), np.float32)
-        numbers, rest = picked(jnp.concatenate(self.log_weights), keys)
+        numbers, rest = choose_components(jnp.concatenate(self.log_weights), keys)
         ends = np.cumsum([len(w) for w in self.log_weights])
         part = np.searchsorted(ends, numbers, side="right")
         starts = np.concatenate([[0], ends])
@@ -86,9 +98,9 @@ class KernelDensity(AbstractDensity):
             own = jnp.asarray(numbers[which] - starts[p], jnp.int32)
             return np.asarray(_part_draws(self.parts[p], own, rest[which]))
 
-        return drawn_by(part, len(self.parts), some)
+        return sample_by_component(part, len(self.parts), some)
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
         number = jax.random.categorical(k1, jnp.concatenate(self.log_weights))
         sizes = [len(w) for w in self.log_weights]
@@ -106,7 +118,7 @@ class KernelDensity(AbstractDensity):
         arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
         return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
 
-    def refined(self) -> KernelDensity:
+    def refine(self) -> KernelDensity:
         return self
 
 

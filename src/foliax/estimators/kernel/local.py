@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
-from ...manifolds import AbstractManifold
+from ...density import Dataset
 from ...registry import storable
-from ..base import AbstractSpec, Fitted
+from ...training import Callback
+from ..base import AbstractEstimator, FitResult
 from .bandwidths import find_relative
 from .components import AbstractKernels, ScaleKernels
 from .data import Data
@@ -33,7 +34,7 @@ LEAST = 300
 
 @storable("rivals.LocalKernel")
 @dataclasses.dataclass(frozen=True)
-class LocalKernel(AbstractSpec):
+class LocalKernel(AbstractEstimator):
     """The scale-mixture kernel and kernels shaped by each row's nearest rows, in one mixture.
 
     A shape is the second moment of the tangent vectors to the `neighbours` nearest rows, widened
@@ -59,30 +60,30 @@ class LocalKernel(AbstractSpec):
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-    ) -> Fitted[KernelDensity]:
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[KernelDensity]:
         began = time.monotonic()
-        space = Space(where)
+        manifold = data.manifold
+        space = Space(manifold)
         tangents = Tangents(space)
-        data = Data.of(space, rows, weights)
-        if not data.together:
-            return self.scales.fit(where, rows, key=key, weights=weights)
-        relative = find_relative(space, data, self.scales.kappas(), key)
-        order = np.asarray(jax.random.permutation(key, len(data.rows)))[: self.scales.max_rows]
-        data = data.take(order)
+        rows = Data.of(space, data.rows, data.weights)
+        if not rows.together:
+            return self.scales.fit(data, key=key)
+        relative = find_relative(space, rows, self.scales.kappas(), key)
+        order = np.asarray(jax.random.permutation(key, len(rows.rows)))[: self.scales.max_rows]
+        rows = rows.take(order)
         # As many crowds for all rows as for those of a fold.
-        count = min(self.crowds, max(1, (len(data.rows) - len(data.rows) // self.folds) // LEAST))
-        scores, weighed = self._cross_fitted(tangents, data, relative, count)
-        parts = self._parts(tangents, data, relative, count)
-        return fitted(*mixed(where, parts, scores, weighed, self.scales.chance), began)
+        count = min(self.crowds, max(1, (len(rows.rows) - len(rows.rows) // self.folds) // LEAST))
+        scores, weighed = self._cross_fitted(tangents, rows, relative, count)
+        parts = self._parts(tangents, rows, relative, count)
+        return fitted(*mixed(manifold, parts, scores, weighed, self.scales.chance), began)
 
-    def makes_use_of(self, n: int) -> bool:
-        return self.scales.makes_use_of(n)
+    def uses_all_rows(self, n: int) -> bool:
+        return self.scales.uses_all_rows(n)
 
     def _parts(
         self, tangents: Tangents, data: Data, relative: np.ndarray, count: int

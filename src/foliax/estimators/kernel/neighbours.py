@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.spatial import KDTree
 
-from ...density.batches import padded
+from ...density.batches import pad_to_power_of_two
 from .data import Data
 from .families import copies, factors_of
 from .shapes import LocalKernels, Tangents
@@ -60,7 +60,7 @@ def local_kernels(
                 jnp.asarray(whiten, dtype),
                 jnp.asarray(log_rows + log_det, dtype),
                 jnp.asarray(level, jnp.int32),
-                tuple(jnp.asarray(padded(each), dtype) for each in levels),
+                tuple(jnp.asarray(pad_to_power_of_two(each), dtype) for each in levels),
                 jnp.asarray(widths, dtype),
                 jnp.asarray(relative, dtype),
                 tuple(int(c) for c in cells),
@@ -99,8 +99,8 @@ def _vectors(
     frames, queries = jax.vmap(tangents.frame)(rows), jax.vmap(tangents.query)(rows)
 
     def one(frame, chosen):
-        picked = jax.tree.map(lambda q: q[chosen], queries)
-        return jax.vmap(lambda q, _: tangents.log_map(frame, q)[0])(picked, chosen)
+        choose_components = jax.tree.map(lambda q: q[chosen], queries)
+        return jax.vmap(lambda q, _: tangents.log_map(frame, q)[0])(choose_components, chosen)
 
     return frames, jax.vmap(one)(frames, near)
 

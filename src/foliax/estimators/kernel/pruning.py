@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ...density.batches import padded
+from ...density.batches import pad_to_power_of_two
 from .components import AbstractKernels
 
 LARGE = 1_000_000_000
@@ -57,7 +57,7 @@ def components_near(
     # On the host, so that picking some of many rows is no program to compile for every number.
     kernels = jax.tree.map(lambda a: np.asarray(a) if eqx.is_array(a) else a, kernels)
     if len(rows) * kernels.count * kernels.components < LARGE:
-        everything = padded(np.arange(kernels.count))
+        everything = pad_to_power_of_two(np.arange(kernels.count))
         return _all(
             kernels.near(everything, np.arange(len(everything)) < kernels.count), rows, groups
         )
@@ -113,11 +113,11 @@ def _some(
     kernels: AbstractKernels, chosen: np.ndarray, rows: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     m, count = len(rows), len(chosen)
-    chosen = padded(chosen)
+    chosen = pad_to_power_of_two(chosen)
     if len(chosen) >= kernels.count:
-        return _all(kernels, padded(rows), padded(groups))[:m]
+        return _all(kernels, pad_to_power_of_two(rows), pad_to_power_of_two(groups))[:m]
     some = kernels.near(chosen, np.arange(len(chosen)) < count)
-    return _all(some, padded(rows), padded(groups))[:m]
+    return _all(some, pad_to_power_of_two(rows), pad_to_power_of_two(groups))[:m]
 
 
 def blocks_of(points: Float[np.ndarray, "n e"], size: int) -> Iterator[Int[np.ndarray, " _"]]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ...manifolds import AbstractManifold
+from ...density import Dataset
 from ...registry import storable
-from ...training import Record
-from ..base import AbstractSpec, Fitted
+from ...training import Callback, Record
+from ..base import AbstractEstimator, FitResult
 from .bandwidths import find_relative, leave_one_out, useful
 from .components import ScaleKernels
 from .data import Data, merged, share_within
@@ -31,7 +31,7 @@ DEPTH = 20.0
 
 @storable("rivals.ScaleMixtureKernel")
 @dataclasses.dataclass(frozen=True)
-class ScaleMixtureKernel(AbstractSpec):
+class ScaleMixtureKernel(AbstractEstimator):
     """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), κ_k from `smallest` to `largest`.
 
     Each κ is `ratio` times the one before. Exactly normalised on spheres, tori, SO(n), reals,
@@ -68,30 +68,30 @@ class ScaleMixtureKernel(AbstractSpec):
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-    ) -> Fitted[KernelDensity]:
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[KernelDensity]:
         began = time.monotonic()
-        space = Space(where)
-        data = Data.of(space, rows, weights)
-        relative = find_relative(space, data, self.kappas(), key)
-        if len(data.rows) > self.max_rows:
-            return self._of_many(space, data, relative, key, began)
-        kappas = useful(space, data, relative, self.kappas(), key)
-        kernels = ScaleKernels(space, *data[:3], kappas, relative)
-        scores = leave_one_out(kernels, data)
-        return fitted(*mixed(where, (kernels,), scores, data, self.chance), began)
+        manifold = data.manifold
+        space = Space(manifold)
+        rows = Data.of(space, data.rows, data.weights)
+        relative = find_relative(space, rows, self.kappas(), key)
+        if len(rows.rows) > self.max_rows:
+            return self._of_many(space, rows, relative, key, began)
+        kappas = useful(space, rows, relative, self.kappas(), key)
+        kernels = ScaleKernels(space, *rows[:3], kappas, relative)
+        scores = leave_one_out(kernels, rows)
+        return fitted(*mixed(manifold, (kernels,), scores, rows, self.chance), began)
 
-    def makes_use_of(self, n: int) -> bool:
+    def uses_all_rows(self, n: int) -> bool:
         return n <= self.max_rows
 
     def _of_many(
         self, space: Space, data: Data, relative: np.ndarray, key: PRNGKeyArray, began: float
-    ) -> Fitted[KernelDensity]:
+    ) -> FitResult[KernelDensity]:
         """Weights by rows set aside, and kernels of all rows, fewer the broader the kernels are."""
         data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
         aside = min(self.max_rows, len(data.rows) // 5)
@@ -137,10 +137,10 @@ class ScaleMixtureKernel(AbstractSpec):
         return self.smallest * self.ratio ** np.arange(1 + int(np.floor(steps + 1e-9)))
 
 
-def fitted(density: KernelDensity, best: float, began: float) -> Fitted[KernelDensity]:
+def fitted(density: KernelDensity, best: float, began: float) -> FitResult[KernelDensity]:
     """The density with its record; rows that it stores count as parameters."""
     stored = jax.tree.leaves(eqx.filter(density.parts, eqx.is_inexact_array))
     size = sum(a.size for a in stored) + sum(len(w) for w in density.log_weights) - 1
     record = Record(size, stopped="weights converged")
     record.best_validation, record.seconds = -best, time.monotonic() - began
-    return Fitted(density, record)
+    return FitResult(density, record)

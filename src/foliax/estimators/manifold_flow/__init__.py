@@ -11,4 +11,10 @@ from .exponential import ExponentialFlow
 from .manifold_ode import ManifoldODE
 from .mobius import MobiusFlow
 
-__all__ = ["AbstractManifoldFlow", "CircularSplineFlow", "ExponentialFlow", "ManifoldODE", "MobiusFlow"]
+__all__ = [
+    "AbstractManifoldFlow",
+    "CircularSplineFlow",
+    "ExponentialFlow",
+    "ManifoldODE",
+    "MobiusFlow",
+]

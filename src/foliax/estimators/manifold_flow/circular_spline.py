@@ -44,8 +44,8 @@ class CircularSplineFlow(AbstractManifoldFlow):
                 f"moved; got layers={self.layers}."
             )
 
-    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
-        return PushForward(where, bijection(where, self, key))
+    def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+        return PushForward(manifold, bijection(manifold, self, key))
 
 
 @functools.singledispatch

@@ -37,8 +37,8 @@ class ManifoldODE(AbstractManifoldFlow):
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1
 
-    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
-        return PushForward(where, bijection(where, self, key))
+    def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+        return PushForward(manifold, bijection(manifold, self, key))
 
 
 @functools.singledispatch

@@ -39,8 +39,8 @@ class MobiusFlow(AbstractManifoldFlow):
         if self.centres < 1:
             raise ValueError(f"MobiusFlow needs at least one centre, got {self.centres}.")
 
-    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
-        return PushForward(where, bijection(where, self, key))
+    def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
+        return PushForward(manifold, bijection(manifold, self, key))
 
 
 @functools.singledispatch

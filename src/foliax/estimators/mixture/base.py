@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...density import AbstractDensity, LogProb
+from ...density.base import Condition
 from ...manifolds import AbstractManifold
 from ...registry import storable
 
@@ -88,15 +89,15 @@ class MixtureDensity(AbstractDensity):
     components: AbstractComponents
     log_weights: Float[Array, " k1"]
 
-    def log_prob(
-        self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None
+    def _log_prob(
+        self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         uniform = jnp.full(1, -self.manifold.log_total_volume(), y.dtype)
         each = jnp.concatenate([self.components.log_densities(y), uniform])
         value = jax.nn.logsumexp(each + self.log_weights)
         return LogProb(value, jnp.zeros_like(value))
 
-    def sample(self, *, context: None = None, key: PRNGKeyArray) -> Point:
+    def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2, k3 = jax.random.split(key, 3)
         k = len(self.log_weights) - 1
         number = jax.random.categorical(k1, self.log_weights)
@@ -107,6 +108,6 @@ class MixtureDensity(AbstractDensity):
     def work(self) -> int:
         return 1
 
-    def refined(self) -> MixtureDensity:
+    def refine(self) -> MixtureDensity:
         """Itself."""
         return self

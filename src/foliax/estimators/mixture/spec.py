@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from ...density import Dataset
 from ...manifolds import AbstractManifold, SpecialOrthogonal, Sphere, Torus
-from ...manifolds.base import as_points
 from ...registry import storable
-from ...training import Block, Record
-from ..base import AbstractSpec, Fitted, hold_out, unsupported
+from ...training import Block, Callback, Record
+from ..base import AbstractEstimator, FitError, FitResult, unsupported
 from .base import AbstractFamily, MixtureDensity
 from .em import EM, Climb, Data, Mixture
 from .rotations import MatrixFisherFamily
@@ -26,7 +27,7 @@ from .torus import WrappedNormalFamily
 
 @storable("rivals.DirectionalMixture")
 @dataclasses.dataclass(frozen=True)
-class DirectionalMixture(AbstractSpec):
+class DirectionalMixture(AbstractEstimator):
     """A mixture by EM: von Mises–Fisher on S^d, wrapped normal on T^d, matrix Fisher on SO(3).
 
     `components`: K, or None to choose among 1, 2, 3, 4, 6, 8, 12, … ≤ `max_components`, until two
@@ -70,47 +71,42 @@ class DirectionalMixture(AbstractSpec):
                 f">= 0, got {self}."
             )
 
-    def within(self, seconds: float) -> DirectionalMixture:
+    def with_time_limit(self, seconds: float) -> DirectionalMixture:
         return dataclasses.replace(self, seconds=max(seconds, 1e-3))
 
     def _fit(
         self,
-        where: AbstractManifold,
-        rows: Any,
+        data: Dataset,
         *,
         key: PRNGKeyArray,
-        weights: Any = None,
-        validation: Any = None,
-    ) -> Fitted[MixtureDensity]:
-        """The mixture of the chosen K; the record lists every K tried."""
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[MixtureDensity]:
+        """Fit the mixture of the chosen K; the record lists every K tried."""
         started = time.perf_counter()
-        em = EM(family(where, self), where.log_total_volume(), self.steps, self.tolerance)
-        rows, weights = as_points(where, rows), _checked(weights, len(rows))
-        if len(rows) < max(2, self.components or 1):
-            raise ValueError(
-                f"{len(rows)} rows are too few for {self.components or 'a choice of'} components: "
+        manifold = data.manifold
+        em = EM(family(manifold, self), manifold.log_total_volume(), self.steps, self.tolerance)
+        if len(data) < max(2, self.components or 1):
+            raise FitError(
+                f"{len(data)} rows are too few for {self.components or 'a choice of'} components: "
                 "a mixture needs at least two rows, and as many as components."
             )
         split_key, seed_key = jax.random.split(key)
-        if len(rows) > self.max_rows:
-            some = np.asarray(jax.random.permutation(key, len(rows)))[: self.max_rows]
-            rows, weights = rows[some], None if weights is None else weights[some]
-        everything, scored = prepared(where, em.family, rows, weights), None
-        data = everything
+        if len(data) > self.max_rows:
+            data = data.take(np.asarray(jax.random.permutation(key, len(data)))[: self.max_rows])
+        everything, scored = prepared(em.family, data), None
+        train = everything
         if self.components is None and self.choose == "held-out":
-            out_weights = None
             if validation is None:
-                rows, weights, validation, out_weights = hold_out(
-                    rows, weights, self.held_out, split_key
-                )
-                data = prepared(where, em.family, rows, weights)
-            scored = prepared(where, em.family, as_points(where, validation), out_weights)
+                kept, validation = data.split(self.held_out, key=split_key)
+                train = prepared(em.family, kept)
+            scored = prepared(em.family, validation)
         random = np.random.default_rng(np.asarray(jax.random.key_data(seed_key)).tolist())
-        mixture, record = self._chosen(em, data, scored, random)
-        if scored is not None and len(data.rows) < len(everything.rows):
+        mixture, record = self._chosen(em, train, scored, random)
+        if scored is not None and len(train.rows) < len(everything.rows):
             mixture = _climbed(em, mixture, everything).mixture
         record.seconds = time.perf_counter() - started
-        return Fitted(built(where, em.family, mixture), record)
+        return FitResult(built(manifold, em.family, mixture), record)
 
     def _chosen(
         self, em: EM, data: Data, scored: Data | None, random: np.random.Generator
@@ -175,27 +171,12 @@ def _climbed(em: EM, mixture: Mixture, data: Data) -> Climb:
         mixture = climb.mixture.kept(alive)
 
 
-def _checked(weights: Any, n: int) -> np.ndarray | None:
-    """Row weights as an array, or a complaint."""
-    if weights is None:
-        return None
-    weights = np.asarray(weights, float)
-    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError(
-            f"weights must be {n} finite numbers, none negative: one for each row; got shape "
-            f"{weights.shape}."
-        )
-    if weights.sum() <= 0:
-        raise ValueError("All weights are 0: there is nothing to fit.")
-    return weights
-
-
-def prepared(where: AbstractManifold, family: AbstractFamily, rows, weights) -> Data:
+def prepared(family: AbstractFamily, data: Dataset) -> Data:
     """Rows of positive weight, ready for EM; weights add up to Kish's number of rows."""
-    weights = np.ones(len(rows)) if weights is None else weights
-    rows, weights = np.asarray(rows, float)[weights > 0], weights[weights > 0]
+    weights = np.ones(len(data)) if data.weights is None else data.weights
+    rows, weights = np.asarray(data.rows, float)[weights > 0], weights[weights > 0]
     weights = weights * weights.sum() / (weights**2).sum()
-    features = np.asarray(jax.jit(jax.vmap(where.features))(jnp.asarray(rows)), float)
+    features = np.asarray(jax.jit(jax.vmap(data.manifold.features))(jnp.asarray(rows)), float)
     return Data(family.prepare(rows), features, weights)
 
 
