@@ -43,7 +43,7 @@ def page(found: Sequence[tables.Line]) -> str:
         "that a row misses; [paper.md](../paper.md#what-the-tables-miss) lists what we tried.\n\n"
         f"{ESTIMATOR_NOTE}\n\n{tables.markdown(found)}\n## Figures\n\n"
         "`foliax reproduce figures` draws the targets and the first trials of our own rows.\n\n"
-        + "\n\n".join(f"![{of.words}](images/paper-{name}.png)" for name, of in PICTURES.items())
+        + "\n\n".join(f"![{of.title}](images/paper-{name}.png)" for name, of in PICTURES.items())
         + "\n"
     )
 
@@ -54,7 +54,7 @@ def summary(found: Sequence[tables.Line]) -> str:
     body = [summary_cells(line) for line in found if line.row.method == OWN]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *body))
     theirs = [line for line in found if line.paper]
-    missed = [f"{line.row.density} {line.row.method}" for line in theirs if line.missed()]
+    missed = [f"{line.row.density} {line.row.method}" for line in theirs if line.missed_limits()]
     others = f" The others are: {', '.join(missed)}." if missed else ""
     return (
         f"{text}\n\nWe ran {len(theirs)} of the paper's {len(PAPER)} rows, "
@@ -65,7 +65,7 @@ def summary(found: Sequence[tables.Line]) -> str:
 
 def summary_cells(line: tables.Line) -> list[str]:
     """Return the cells of a row of the summary."""
-    row, kl, ess = line.row, line.over("KL(q‖p)"), line.over("ESS")
+    row, kl, ess = line.row, line.mean("KL(q‖p)"), line.mean("ESS")
     same = (known for key, known in PAPER.items() if key[:2] == (row.table, row.density))
     best = min(same, key=lambda known: known.kl_qp.value)
     return [

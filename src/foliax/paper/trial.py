@@ -1,4 +1,4 @@
-"""One trial of one row: training and evaluation."""
+"""Train and evaluate one trial of a row."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from ..training.history import INTERRUPTED
 from .recipes import Row
 from .results import settings
 
-SAMPLES, EXACT = 20_000, 100_000
-"""Samples of q and of p for their moments: p's are cheap."""
-ANGLES = "raw angles"
+MODEL_SAMPLES, TARGET_SAMPLES = 20_000, 100_000
+"""Samples of q and of p for their moments; samples of p are cheap."""
+RAW_ANGLES = "raw angles"
 VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
 def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
-    """What is stored of trial `number` of a row, by what `fit` gave."""
+    """Evaluate trial `number` of a row, given what `fit` returned; return what is stored."""
     target = row.target(number)
-    compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
+    compare_key, q_key, p_key = jax.random.split(trial_key(row, number), 5)[2:]
     settle_key = jax.random.fold_in(compare_key, 0)
     began = time.monotonic()
     density = fitted.density
-    if isinstance(density, DequantizedDensity) and math.isfinite(row.tol):
-        # What is compared is the same density; its estimates are better.
+    if isinstance(density, DequantizedDensity) and math.isfinite(row.tolerance):
+        # The density stays the same; its estimates get better.
         density = settled(density, key=settle_key)
-    found = metrics.compare(coarse(density), target, row.points, key=compare_key, tol=row.tol)
-    drawn = metrics.samples(fitted.density, min(SAMPLES, 10 * row.points), key=q_key)
-    exact = metrics.samples(target, EXACT, key=p_key)
+    found = metrics.compare(coarse(density), target, row.points, key=compare_key, tol=row.tolerance)
+    drawn = metrics.samples(fitted.density, min(MODEL_SAMPLES, 10 * row.points), key=q_key)
+    exact = metrics.samples(target, TARGET_SAMPLES, key=p_key)
     embed = eqx.filter_jit(jax.vmap(target.manifold.features))
     moments = metrics.moments(
         *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
@@ -57,9 +57,9 @@ def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]
         "KL(p‖q), self-normalised": found.self_normalised_pq,
     }
     if row.angles:
-        # In [0, 2π), as the paper's.
+        # Angles in [0, 2π), as in the paper.
         raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
-        measured |= {f"mean, {ANGLES}": raw.mean, f"covariance, {ANGLES}": raw.covariance}
+        measured |= {f"mean, {RAW_ANGLES}": raw.mean, f"covariance, {RAW_ANGLES}": raw.covariance}
     return {
         **settings(row, number),
         "parameters": fitted.record.parameters,
@@ -72,15 +72,15 @@ def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]
     }
 
 
-def key_of(row: Row, number: int) -> PRNGKeyArray:
-    """Another for every row and trial."""
+def trial_key(row: Row, number: int) -> PRNGKeyArray:
+    """Return a random key that differs for every row and trial."""
     return jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
 
 
 def fit(row: Row, number: int) -> tuple[Fitted, int]:
-    """The density of trial `number`, whose seed it is, and how many draws it has seen."""
+    """Train trial `number` (also its seed); return the fit and the number of training draws."""
     target, training = row.target(number), row.spec.training
-    rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
+    rows_key, fit_key = jax.random.split(trial_key(row, number), 5)[:2]
     drawn = training.steps * training.batch
     match row.spec:
         case MobiusFlow() as spec:
@@ -89,15 +89,16 @@ def fit(row: Row, number: int) -> tuple[Fitted, int]:
             fitted, draws = spec.fit(target.manifold, sampler(target), key=fit_key), drawn
         case spec if row.rows:
             data = metrics.samples(target, row.rows, key=rows_key)
-            fitted, draws = spec.fit(row.where, data, key=fit_key), row.rows
+            fitted, draws = spec.fit(row.dequantization, data, key=fit_key), row.rows
         case spec:
-            fitted, draws = spec.fit(row.where, sampler(target), key=fit_key), drawn + FIRST
+            fitted = spec.fit(row.dequantization, sampler(target), key=fit_key)
+            draws = drawn + FIRST
     if fitted.record.stopped == INTERRUPTED:
-        # The trainer would make do with what it has; a trial is whole or none.
+        # The trainer returns what it has so far, but a trial must be complete.
         raise KeyboardInterrupt
     return fitted, draws
 
 
 def sampler(target: AbstractTarget):
-    """Fresh draws for the trainer."""
+    """Return a function that draws fresh rows for the trainer."""
     return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))
