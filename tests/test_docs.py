@@ -152,3 +152,18 @@ def test_outputs_are_replaced(tmp_path, monkeypatch):
     assert list(build.run_blocks(new, "page"))[-1] == new
     with pytest.raises(RuntimeError, match="returned 1"):
         list(build.run_blocks("```console\n$ false\n```\n", "page"))
+
+
+def test_the_page_on_the_architecture_names_existing_modules_once():
+    page = (ROOT / "docs/architecture.md").read_text().split("## foliax fit")[1]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", page)
+    assert len(named) > 80
+    assert len(named) == len(set(named)), sorted(n for n in named if named.count(n) > 1)
+    missing = [name for name in named if not (ROOT / "src/foliax" / name).exists()]
+    assert not missing, missing
+
+
+def test_the_page_on_the_architecture_names_every_package():
+    tree = (ROOT / "docs/architecture.md").read_text().split("```")[1]
+    packages = {path.parent.name for path in (ROOT / "src/foliax").glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^  (\w+)/", tree, re.MULTILINE))

@@ -41,7 +41,7 @@ class DequantizedFlow(AbstractSpec):
     """A density by dequantization: an ambient density, a q(z | y), an objective, a training.
 
     `ambient`: by default splines, or a Gaussian mixture where R^m is a line. `validation`: share of
-    the rows, and 4,000 at most, held out to choose the parameters, where none are given. `seeds`:
+    the rows, and 2,000 at most, held out to choose the parameters, where none are given. `seeds`:
     independent trainings, of which the best on held-out rows is kept. `precision`: bits of a float,
     32 or 64; 64 needs JAX's x64 mode. What is off about the result is said in the record's
     events: mass outside a truncated window, and, where a solver stands behind the ambient density,
