@@ -160,12 +160,12 @@ def markdown(found: Sequence[Line]) -> str:
 
 def describe_duration(found: Sequence[Line]) -> str:
     """Say how long the trials took, separately for ODEs, which are slowest."""
-    said = []
+    parts = []
     for kind, by_solver in (("ODEs", True), ("other rows", False)):
         some = [line.seconds for line in found if uses_ode_solver(line.row.spec) == by_solver]
         if some:
             training, evaluation = np.sum(some, axis=0) / 60
-            said.append(
+            parts.append(
                 f"{kind} {training:.1f} minutes of training, {evaluation:.1f} of evaluation"
             )
-    return f"Total time over all trials, one core each: {'; '.join(said)}."
+    return f"Total time over all trials, one core each: {'; '.join(parts)}."
