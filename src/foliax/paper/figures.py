@@ -84,7 +84,16 @@ def _radius_logs(density: DequantizedDensity, point, radii) -> tuple[Any, Any]:
 def radius_logs(
     density: DequantizedDensity, points: np.ndarray, radii: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return log p(r | s) = log r² π(rs)/∫ r² π(rs) dr and log q(r | s), both [point, radius]."""
+    """Return log p(r | s) and log q(r | s) on S², where p(r | s) = r² π(rs)/∫ r² π(rs) dr.
+
+    Args:
+        density: A dequantized density on S².
+        points: Unit vectors s, of shape (n, 3).
+        radii: Radii r > 0, of shape (k,).
+
+    Returns:
+        Both logarithms, of shape (n, k).
+    """
     column = jnp.asarray(radii, jnp.float32)[:, None]
     found = [_radius_logs(density, jnp.asarray(s, jnp.float32), column) for s in points]
     exact, learned = (

@@ -24,7 +24,15 @@ def save(folder: Path, row: Row, number: int, fitted: Fitted) -> None:
 
 
 def load_or_train(folder: Path, row: Row) -> DequantizedDensity:
-    """Load the density of a row's first trial; train and store it if that fails."""
+    """Load the density of a row's first trial; train and store it if that fails.
+
+    Args:
+        folder: Where the model files are, in the subfolder `models`.
+        row: The row of the table.
+
+    Returns:
+        The density, trained with the row's settings.
+    """
     if (found := _load(path_of(folder, row), row)) is not None:
         return found
     fitted, _ = trial.fit(row, SHOWN_TRIAL)

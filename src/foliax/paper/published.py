@@ -8,14 +8,22 @@ from ..evaluation import Estimate
 
 
 class Published(NamedTuple):
-    """A row of the paper's tables; KL(p‖q) is None where the paper prints a dash."""
+    """A row of the paper's tables, as printed.
+
+    Attributes:
+        mean: "Mean MSE".
+        covariance: "Covariance MSE".
+        kl_qp: KL(q‖p), in nats.
+        kl_pq: KL(p‖q), in nats; None where the paper prints a dash.
+        ess: Effective sample size, in percent.
+        parameters: Number of parameters.
+    """
 
     mean: Estimate
     covariance: Estimate
     kl_qp: Estimate
     kl_pq: Estimate | None
     ess: Estimate
-    """In percent."""
     parameters: int
 
 

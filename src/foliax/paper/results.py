@@ -19,7 +19,15 @@ ENCODED = ("spec", "dequantization", "target")
 
 
 def settings(row: Row, number: int) -> Trial:
-    """Return the settings of a trial as JSON; a stored trial is valid only if they agree."""
+    """Return the settings of a trial as JSON; a stored trial is valid only if they agree.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number, which is also its seed.
+
+    Returns:
+        Names and values; objects of foliax are encoded by `foliax.io`.
+    """
     return {
         "table": row.table,
         "density": row.density,
@@ -39,6 +47,14 @@ def has_settings(found: Any, row: Row, number: int) -> bool:
 
     Decodes and encodes the stored objects before comparing. This applies aliases, renamed fields,
     and the defaults of fields that are newer than the trial.
+
+    Args:
+        found: The stored trial, or None.
+        row: The row of the table.
+        number: The trial's number.
+
+    Returns:
+        True if all settings agree; False if they differ or cannot be read.
     """
     wanted = settings(row, number)
     try:
@@ -68,6 +84,15 @@ def save(folder: Path, row: Row, number: int, found: Trial) -> None:
     """Add or replace a trial in its table's file, atomically.
 
     Only one process may write to a folder at a time.
+
+    Args:
+        folder: Where the tables' files are; created if it does not exist.
+        row: The row of the table.
+        number: The trial's number.
+        found: The trial, as `trial.measure` returns it.
+
+    Raises:
+        ValueError: The trial has a number that is not finite, or the file is damaged.
     """
     path = path_of(folder, row.table)
     table = read(path)

@@ -41,7 +41,17 @@ FinishedTrials = queue.SimpleQueue[tuple[Job, dict | BaseException]]
 
 
 def missing_trials(folder: Path, names: Sequence[str], trials: int, quick: bool) -> list[Job]:
-    """Return the trials that are not stored: the first of every row, then the second, …"""
+    """Return the trials that are not stored: the first of every row, then the second, …
+
+    Args:
+        folder: Where the tables' files are.
+        names: The names of the rows.
+        trials: The number of trials of each row.
+        quick: Whether to look for short trials.
+
+    Returns:
+        The trials to run, in order.
+    """
     jobs = [Job(name, number, quick) for number in range(trials) for name in names]
     stored = results.Results(folder)
     return [job for job in jobs if stored.find(job.row, job.number) is None]

@@ -127,7 +127,16 @@ def format_beside(ours: Estimate, paper: Estimate | None, digits: int = 4, print
 
 
 def lines(folder: Path, rows: Sequence[Row], trials: int) -> list[Line]:
-    """Return the rows that have a stored trial."""
+    """Return the rows that have a stored trial.
+
+    Args:
+        folder: Where the tables' files are.
+        rows: The rows to look for.
+        trials: The number of trials of each row to look for.
+
+    Returns:
+        A line for each row with a stored trial, in the order of the rows.
+    """
     stored = Results(folder)
     found = [Line(row, _trials(stored, row, trials)) for row in rows]
     return [line for line in found if line.trials]

@@ -33,7 +33,13 @@ Vectors = tuple[tuple[float, ...], ...]
 
 @storable("targets.SphereModes")
 class SphereModes(AbstractTarget):
-    """p(y) ∝ Σ_i exp(κ yᵀμ_i) on S^d: von Mises–Fisher components of concentration κ‖μ_i‖."""
+    """p(y) ∝ Σ_i exp(κ yᵀμ_i) on S^d: von Mises–Fisher components of concentration κ‖μ_i‖.
+
+    Attributes:
+        manifold: The sphere.
+        modes: The vectors μ_i; their norms may differ from 1.
+        kappa: κ > 0.
+    """
 
     manifold: Sphere
     modes: Vectors = eqx.field(static=True)
@@ -62,7 +68,12 @@ class SphereModes(AbstractTarget):
 
 @storable("targets.TorusModes")
 class TorusModes(AbstractTarget):
-    """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equally weighted von Mises products, κ = 1."""
+    """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equally weighted von Mises products, κ = 1.
+
+    Attributes:
+        manifold: The torus.
+        modes: The angles φ_i, in radians.
+    """
 
     manifold: Torus
     modes: Vectors = eqx.field(static=True)
@@ -83,7 +94,12 @@ class TorusModes(AbstractTarget):
 
 @storable("targets.TorusCorrelated")
 class TorusCorrelated(AbstractTarget):
-    """p(θ) ∝ exp(cos(θ₁ + θ₂ − φ)) on T²."""
+    """p(θ) ∝ exp(cos(θ₁ + θ₂ − φ)) on T².
+
+    Attributes:
+        manifold: The torus T².
+        phase: φ, in radians.
+    """
 
     manifold: Torus
     phase: float = eqx.field(static=True)
@@ -108,8 +124,13 @@ LOG_CIRCLE = float(log_vmf_normaliser(1.0, 1)) + 1
 class RotationModes(AbstractTarget):
     """p(O) ∝ Σ_i exp(−‖O − Ω_i‖²/(2σ²)) on SO(3): equally weighted isotropic matrix Fisher.
 
-    `modes` holds the diagonals of the Ω_i. Each component depends only on the angle ω from Ω_i:
-    exp(−2(1 − cos ω)/σ²), where the Haar measure has the density (1 − cos ω)/π of angles.
+    Each component depends only on the angle ω from Ω_i: exp(−2(1 − cos ω)/σ²), where the Haar
+    measure has the density (1 − cos ω)/π of angles.
+
+    Attributes:
+        manifold: SO(3).
+        modes: The diagonals of the Ω_i, which are diagonal.
+        sigma: σ > 0.
     """
 
     manifold: SpecialOrthogonal
@@ -146,11 +167,14 @@ class Procrustes(AbstractTarget):
     −F. Let S be the quadratic form with qᵀSq = tr FᵀR, and e₀ ≥ e₁ ≥ … its eigenvalues. Then the
     quaternion q of R has a Bingham density with rates e₀ − e_j and mass
     e^{e₀} E exp(−Σ (e₀ − e_j) q_j²).
+
+    Attributes:
+        manifold: O(3).
+        attraction: F, by rows.
     """
 
     manifold: Stiefel
     attraction: Vectors = eqx.field(static=True)
-    """F, by rows."""
 
     def log_prob(
         self, y: Point, *, context: None = None, key: PRNGKeyArray | None = None

@@ -29,7 +29,17 @@ VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
 def measure(row: Row, number: int, fitted: Fitted, draws: int) -> dict[str, Any]:
-    """Evaluate trial `number` of a row, given what `fit` returned; return what is stored."""
+    """Evaluate a trained trial.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number.
+        fitted: The fit that `fit` returned.
+        draws: The number of training draws that `fit` returned.
+
+    Returns:
+        What is stored: settings, metrics with their errors, times and versions.
+    """
     target = row.target(number)
     compare_key, q_key, p_key = jax.random.split(trial_key(row, number), 5)[2:]
     settle_key = jax.random.fold_in(compare_key, 0)
@@ -78,7 +88,18 @@ def trial_key(row: Row, number: int) -> PRNGKeyArray:
 
 
 def fit(row: Row, number: int) -> tuple[Fitted, int]:
-    """Train trial `number` (also its seed); return the fit and the number of training draws."""
+    """Train a trial.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number, which is also its seed.
+
+    Returns:
+        The fit, and the number of draws of the target that it has seen.
+
+    Raises:
+        KeyboardInterrupt: The training was interrupted.
+    """
     target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(trial_key(row, number), 5)[:2]
     drawn = training.steps * training.batch
