@@ -1,4 +1,4 @@
-# Everything foliax needs is installed here, into .venv, from the lock file.
+# `make` installs everything that foliax needs into .venv, from the lock file.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -30,14 +30,14 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Runs every block of docs/ again, and writes outputs, pictures and the reference.
+# Run every block of docs/, and write outputs, pictures, the reference and the pages of results.
 docs: .venv/installed
 	$(BIN)/python -m docs.build
 
 geometry: .venv/installed
 	$(BIN)/python -m tests.manifolds.show
 
-# Into a venv of their own: the rivals' packages have no place in the lock.
+# Install into another venv, because the lock file does not hold the packages of other libraries.
 .venv-benchmarks/installed: .venv/installed
 	$(PYTHON) -m venv .venv-benchmarks
 	.venv-benchmarks/bin/python -m pip install --quiet --upgrade pip
@@ -53,8 +53,8 @@ benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.speed
 	.venv-benchmarks/bin/python -m benchmarks.marginal
 	.venv-benchmarks/bin/python -m benchmarks.learning
-	.venv-benchmarks/bin/python -m benchmarks.rivals
-	.venv-benchmarks/bin/python -m benchmarks.rivals contract
+	.venv-benchmarks/bin/python -m benchmarks.estimators
+	.venv-benchmarks/bin/python -m benchmarks.estimators contract
 	.venv-benchmarks/bin/python -m benchmarks.real
 	.venv-benchmarks/bin/python -m benchmarks.real --protocol "all rows"
 	.venv-benchmarks/bin/python -m benchmarks.scaling

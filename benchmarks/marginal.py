@@ -1,10 +1,10 @@
-"""Time and error of integrating z out, on one core: `python -m benchmarks.marginal`.
+"""Measure time and error of integrating z out, on one core: `python -m benchmarks.marginal`.
 
-S²: quadrature beside plain importance sampling, on points drawn from the trained density and on
-points uniform on the sphere. T²: randomised quasi-Monte Carlo beside plain importance sampling with
-as many samples. References: fine rules in float64. Times are CPU seconds on one core, in float32,
-without compilation, each integrator in the chunks that suit it best. Stored in
-benchmarks/results/marginal.json.
+On S² the benchmark compares quadrature with plain importance sampling, at points drawn from the
+trained density and at uniform points. On T² it compares randomised quasi-Monte Carlo with plain
+importance sampling of the same number of samples. The references are fine rules in float64. Times
+are CPU seconds on one core, in float32, without compilation, with the best chunk size for each
+integrator. Results are stored in benchmarks/results/marginal.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed import environment, in_turns, one_core, ratio, spread, store
+from benchmarks.timing import environment, format_ratio, one_core, ratio, store, time_in_turns
 from foliax.density import (
     RQMC,
     AbstractIntegrator,
@@ -40,14 +40,15 @@ from foliax.training import ImportanceWeighted, Training
 
 RESULTS = Path(__file__).parent / "results" / "marginal.json"
 COMMAND = "python -m benchmarks.marginal"
-MOST_ERROR, LEAST_GAIN = 1e-4, 20.0
-EVALUATIONS = 1 << 14
-"""Of the flow in one chunk: more do not fit a core's cache."""
+MAX_ERROR_NATS, MIN_GAIN = 1e-4, 20.0
+"""Limits of quadrature: its largest error, and its speed over importance sampling."""
+CHUNK_EVALUATIONS = 1 << 14
+"""Evaluations of the flow in one chunk; more do not fit a core's cache."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Amounts of points, samples and training."""
 
     steps: int = 600
     rows: int = 5000
@@ -62,7 +63,7 @@ class Sizes:
 
 
 class ProductRule(AbstractIntegrator):
-    """The quadrature's rule, u = c + s·sinh t, in each of k dimensions: a reference."""
+    """The quadrature rule u = c + s·sinh t in each of k dimensions, as a reference."""
 
     nodes: int = eqx.field(static=True)
     reach: float = eqx.field(static=True, default=24.0)
@@ -86,7 +87,7 @@ class ProductRule(AbstractIntegrator):
 
 
 def product(columns: jax.Array) -> jax.Array:
-    """Every combination of the entries of the k columns, as rows."""
+    """Return every combination of the entries of the k columns, as rows."""
     k = columns.shape[1]
     return jnp.stack(jnp.meshgrid(*columns.T, indexing="ij"), -1).reshape(-1, k)
 
@@ -103,7 +104,7 @@ def trained(target, sizes: Sizes) -> DequantizedDensity:
 
 
 def points_of(density: DequantizedDensity, n: int) -> np.ndarray:
-    """Half drawn from the density, half uniform: where it is high and where it is low."""
+    """Return points, half drawn from the density and half uniform."""
     drawn = density.sample(n - n // 2, key=jax.random.key(2))
     keys = jax.random.split(jax.random.key(3), n // 2)
     uniform = jax.vmap(lambda k: density.manifold.sample_uniform(key=k))(keys)
@@ -111,17 +112,17 @@ def points_of(density: DequantizedDensity, n: int) -> np.ndarray:
 
 
 def chunk_of(evaluations: int, rows: int) -> int:
-    """Rows in a chunk, for an integrator that evaluates the flow so many times a row."""
-    return min(rows, max(1, EVALUATIONS // evaluations))
+    """Return the rows in a chunk, given the evaluations of the flow for each row."""
+    return min(rows, max(1, CHUNK_EVALUATIONS // evaluations))
 
 
 def log_probs(density, points, chunk: int) -> np.ndarray:
     numbers = np.arange(len(points))
-    return log_prob_in_batches(density, points, numbers, jax.random.key(4), chunk)[0]
+    return log_prob_in_batches(density, points, numbers, None, jax.random.key(4), chunk).value
 
 
 def reference(density: DequantizedDensity, integrator, points: np.ndarray, chunk: int):
-    """Log densities in float64."""
+    """Return log densities in float64."""
     with jax.enable_x64(True):
         wide = jax.tree.map(
             lambda a: jnp.asarray(a, jnp.float64) if eqx.is_inexact_array(a) else a,
@@ -142,13 +143,13 @@ def compare(
     exact: np.ndarray,
     turns: int,
 ) -> tuple[dict[str, dict], dict[str, list[float]]]:
-    """Error and seconds per 1,000 points of every (integrator, its evaluations a row)."""
+    """Return errors and seconds per 1,000 points of every integrator, and its raw seconds."""
     jobs, rows = {}, {}
     for name, (integrator, evaluations) in integrators.items():
         by, chunk = density.with_integrator(integrator), chunk_of(evaluations, len(points))
         rows[name] = {"evaluations": evaluations, **errors(log_probs(by, points, chunk), exact)}
         jobs[name] = lambda by=by, chunk=chunk: log_probs(by, points, chunk)
-    seconds = in_turns(jobs, turns)
+    seconds = time_in_turns(jobs, turns)
     for name, found in seconds.items():
         rows[name]["s / 1,000 points"] = statistics.median(found) * 1000 / len(points)
     return rows, seconds
@@ -208,7 +209,7 @@ def measure(sizes: Sizes = Sizes()) -> dict:  # noqa: B008
         "command": COMMAND,
         **environment(),
         "sizes": dataclasses.asdict(sizes),
-        "limits": {"largest error": MOST_ERROR, "its time over": LEAST_GAIN},
+        "limits": {"largest error": MAX_ERROR_NATS, "its time over": MIN_GAIN},
         "S²": measure_sphere(sizes),
         "T²": measure_torus(sizes),
     }
@@ -244,7 +245,7 @@ def show(results: dict, console: Console | None = None) -> None:
                 f"{r['rms error']:.2e}",
                 f"{r['largest error']:.2e}",
                 f"{r['s / 1,000 points']:.3f}",
-                spread(found, ".1f") if isinstance(found, dict) else found and f"{found:.1f}",
+                format_ratio(found, ".1f") if isinstance(found, dict) else found and f"{found:.1f}",
             )
         console.print(table)
 

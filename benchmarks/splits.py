@@ -1,4 +1,4 @@
-"""Rows divided 80/10/10, with or without copies, and moved within the cells of their digits."""
+"""Split rows 80/10/10, with or without copies, and jitter test rows within their cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foliax.manifolds import AbstractManifold
 
 
 class Split(NamedTuple):
-    """Points of a manifold, and test rows moved within the cell of their last digit."""
+    """Points on a manifold, and test rows jittered within the cell of their last digit."""
 
     manifold: AbstractManifold
     train: np.ndarray
@@ -21,7 +21,7 @@ class Split(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Values as recorded, the width of the cell of each (0: not to be moved), their points."""
+    """Values as recorded, the width of each value's cell (0: no jitter), and a map to points."""
 
     manifold: AbstractManifold
     values: np.ndarray
@@ -29,11 +29,11 @@ class Recorded(NamedTuple):
     points: Callable[[np.ndarray], np.ndarray]
 
 
-def divided(recorded: Recorded, order: np.ndarray, raw: bool = False) -> Split:
-    """Train, validation and test rows in this order.
+def split_rows(recorded: Recorded, order: np.ndarray, raw: bool = False) -> Split:
+    """Split rows, in this order, into training, validation and test rows.
 
-    Unless `raw`, the first of equal rows keeps its place and the others go: training rows are
-    distinct, validation rows do not occur in training, test rows in neither.
+    Unless `raw`, only the first of equal rows stays: training rows are distinct, validation rows do
+    not occur in training, and test rows occur in neither.
     """
     manifold, values, widths, points = recorded
     tenth = len(values) // 10

@@ -1,17 +1,21 @@
-"""Makes the documentation: `python -m docs.build [api | PAGE …]`, by default all of it.
+"""Build the documentation: `python -m docs.build [NAME …]`; without a name, all of it.
 
-Pages are plain Markdown that hold their own source. In a page of `quickstart/` or `how-to/`
+A name is a written page (`quickstart/earth`), `api` for the reference, or `tables`, `real` or
+`scaling` for a page of stored results. `--check` builds nothing: it fails where a page in
+docs/generated differs from the code or from the stored results.
 
-- a ```console block runs: lines after `$ ` are commands (a backslash continues them), the others
-  are what the last run printed, and are replaced. ```console fails: the last command must fail;
+Written pages are plain Markdown that hold their own source. In `quickstart/` and `how-to/`
+
+- a ```console block runs. Lines after `$ ` are commands (a backslash continues them); the other
+  lines are what the last run printed, and are replaced. In ```console fails the last command must
+  fail;
 - ```python blocks run in one namespace per page; a ```text block right after one is what it
   printed, and is replaced;
 - a ```toml NAME block is written to the file NAME;
-- ![…](../images/NAME.png) takes the picture NAME.png that the blocks made, if they made it, and
-  NAME-report.png is a screenshot of their NAME.html.
+- ![…](../generated/images/NAME.png) takes the picture NAME.png that the blocks made, if they made
+  it. NAME-report.png is a screenshot of their NAME.html.
 
-Each page runs in a new folder. `api/` is generated from docstrings, signatures and the command
-line; `python -m docs.build api --check` fails where that is not what is in the folder.
+Each page runs in a new folder.
 """
 
 from __future__ import annotations
@@ -29,28 +33,32 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-README = DOCS.parent / "README.md"
 ROOT = DOCS.parent
+README = ROOT / "README.md"
+GENERATED = DOCS / "generated"
+"""Everything that a program writes; all other pages are written by hand."""
 BLOCK = re.compile(
     r"```(console|python|toml)([^\n]*)\n(.*?)```\n(?:\n?```text\n.*?```\n)?", re.DOTALL
 )
-PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./images/([\w-]+)\.png\)")
-MOST_BYTES = 150_000
+PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./generated/images/([\w-]+)\.png\)")
+MAX_PICTURE_BYTES = 150_000
+"""A page with its pictures loads quickly, and the repository stays small."""
 
 
 def main(arguments: list[str]) -> int:
-    """Make the pages that are named."""
+    """Build or check the named pages; return the number of stale ones."""
     from . import reference
 
     check = "--check" in arguments
     names = [a for a in arguments if a != "--check"]
     stale = 0
     if not names or "api" in names:
-        stale = reference.write(DOCS / "api", check=check)
+        stale += reference.write(GENERATED / "api", check=check)
+    stale += render_results(names, check=check)
     if not check:
         from foliax.cli.console import warm_up
 
-        warm_up()  # compiled programs are kept, as on the command line
+        warm_up()  # keep compiled programs, as the command line does
         for page in pages():
             if not names or str(page.relative_to(DOCS).with_suffix("")) in names:
                 began = time.monotonic()
@@ -59,34 +67,54 @@ def main(arguments: list[str]) -> int:
     return stale
 
 
+def render_results(names: list[str], *, check: bool) -> int:
+    """Render the pages of stored results, or only compare; return the number of stale ones."""
+    from benchmarks import real_results, scaling_results
+
+    from . import tables
+
+    stale = 0
+    modules = {"tables": tables, "real": real_results, "scaling": scaling_results}
+    for name, module in modules.items():
+        if names and name not in names:
+            continue
+        stored = module.stored()
+        if not check:
+            module.publish(stored)
+        elif module.PAGE.read_text(encoding="utf-8") != module.page(stored):
+            print(f"{module.PAGE.relative_to(ROOT)} is stale: python -m docs.build {name}")
+            stale += 1
+    return stale
+
+
 def pages() -> list[Path]:
-    """The pages that hold code."""
+    """List the written pages that hold code."""
     return [*sorted(DOCS.glob("quickstart/*.md")), *sorted(DOCS.glob("how-to/*.md"))]
 
 
 def build(page: Path) -> None:
-    """Run a page's blocks; write their outputs into it, and its pictures.
+    """Run a page's blocks, write their outputs into it, and store its pictures.
 
     Where a block fails, the outputs and pictures before it are kept.
     """
     with tempfile.TemporaryDirectory() as folder, environment(Path(folder)):
         before = page.read_text(encoding="utf-8")
         try:
-            for after in run(before, str(page)):
+            for after in run_blocks(before, str(page)):
                 page.write_text(after, encoding="utf-8")
         finally:
             for name in PICTURE.findall(before):
-                picture(Path(folder), name)
+                store_picture(Path(folder), name)
 
 
 @contextlib.contextmanager
 def environment(folder: Path) -> Iterator[None]:
-    """In a folder, with this foliax, its command and the examples within reach."""
+    """Work in a folder, with this foliax, its command and the examples on the path."""
     before, old = Path.cwd(), dict(os.environ)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ["COLUMNS"] = "100"
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # XLA's complaints about a busy machine
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # hides XLA's warnings about a busy machine
     os.chdir(folder)
     try:
         yield
@@ -96,31 +124,31 @@ def environment(folder: Path) -> Iterator[None]:
         os.environ.update(old)
 
 
-def run(text: str, name: str) -> Iterator[str]:
-    """A page after each of its blocks, with the outputs so far replaced by those of a new run."""
+def run_blocks(text: str, name: str) -> Iterator[str]:
+    """Run a page's blocks in order; yield the page after each, with its outputs replaced."""
     namespace: dict[str, object] = {"__name__": "page"}
     done = ""
     while block := BLOCK.search(text):
-        done += text[: block.start()] + again(block, namespace, name)
+        done += text[: block.start()] + rerun_block(block, namespace, name)
         text = text[block.end() :]
         yield done + text
 
 
-def again(block: re.Match[str], namespace: dict[str, object], name: str) -> str:
-    """A block with what it prints now."""
+def rerun_block(block: re.Match[str], namespace: dict[str, object], name: str) -> str:
+    """Run a block and return it with its new output."""
     language, info, code = block.groups()
     if language == "toml":
         Path(info.strip()).write_text(code, encoding="utf-8")
         return block[0]
     if language == "console":
-        return f"```console{info}\n{console(code, 'fails' in info.split())}```\n"
-    printed = python(code, namespace, name)
+        return f"```console{info}\n{run_console(code, 'fails' in info.split())}```\n"
+    printed = run_python(code, namespace, name)
     shown = f"\n```text\n{printed}```\n" if printed else ""
     return f"```python{info}\n{code}```\n{shown}"
 
 
-def console(code: str, fails: bool = False) -> str:
-    """The commands of a block, each with what it prints now."""
+def run_console(code: str, fails: bool = False) -> str:
+    """Run the commands of a block; return each with its output."""
     commands = re.findall(r"^\$ ((?:.*\\\n)*.*\n)", code, re.MULTILINE)
     shown = []
     for number, command in enumerate(commands):
@@ -133,65 +161,65 @@ def console(code: str, fails: bool = False) -> str:
         )
         if bool(done.returncode) != (fails and number == len(commands) - 1):
             raise RuntimeError(f"{command} returned {done.returncode}:\n{done.stdout}")
-        shown.append(f"$ {command}{ended(done.stdout)}")
+        shown.append(f"$ {command}{strip_line_ends(done.stdout)}")
     return "\n".join(shown)
 
 
-def python(code: str, namespace: dict[str, object], name: str) -> str:
-    """What a block prints, run in the page's namespace."""
+def run_python(code: str, namespace: dict[str, object], name: str) -> str:
+    """Run a block in the page's namespace and return its output."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, name, "exec"), namespace)
-    return ended(printed.getvalue())
+    return strip_line_ends(printed.getvalue())
 
 
-def ended(text: str) -> str:
-    """Without spaces at the ends of lines, and with one end of the last line."""
+def strip_line_ends(text: str) -> str:
+    """Strip spaces at the ends of lines; end the text with one newline."""
     lines = [line.rstrip() for line in text.rstrip().splitlines()]
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def fill(page: Path, name: str, text: str) -> None:
-    """Replace what stands between `<!-- name -->` and `<!-- end of name -->`."""
+def replace_section(page: Path, name: str, text: str) -> None:
+    """Replace the text between `<!-- name -->` and `<!-- end of name -->`."""
     before, after = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
     old = page.read_text(encoding="utf-8")
     if not (before in old and after in old):
-        raise ValueError(f"{page} has no part between {before.strip()} and {after.strip()}.")
+        raise ValueError(f"{page} has no section from {before.strip()} to {after.strip()}.")
     start, end = old.index(before) + len(before), old.index(after)
     page.write_text(old[:start] + text + old[end:], encoding="utf-8")
 
 
-def picture(folder: Path, name: str, called: str = "") -> None:
-    """A picture that a page's run left in its folder, made small, into docs/images."""
-    called = called or name
+def store_picture(folder: Path, name: str, stored_name: str = "") -> None:
+    """Shrink a picture that a page made in `folder` and store it in docs/generated/images."""
+    stored_name = stored_name or name
     made = folder / f"{name}.png"
     page = folder / f"{name.removesuffix('-report')}.html"
     if name.endswith("-report") and page.is_file():
         screenshot(page, made)
     if not made.is_file():
-        print(f"docs/images/{called}.png: not made in this run, left as it was.")
+        print(f"docs/generated/images/{stored_name}.png: not made in this run, left unchanged.")
         return
     from PIL import Image
 
     image = Image.open(made).convert("RGB")
-    target = DOCS / "images" / f"{called}.png"
+    target = GENERATED / "images" / f"{stored_name}.png"
     target.parent.mkdir(exist_ok=True)
     for shrink in (1.0, 0.8, 0.65, 0.5, 0.4):
         size = (round(image.width * shrink), round(image.height * shrink))
         small = image.resize(size, Image.Resampling.LANCZOS) if shrink < 1 else image
-        # By an octree, without dithering: the ends of a colour scale are few, and must stay.
+        # An octree without dithering keeps the rare colours at the ends of a colour scale.
         by = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
         small.quantize(256, **by).save(target, optimize=True)
-        if target.stat().st_size <= MOST_BYTES:
+        if target.stat().st_size <= MAX_PICTURE_BYTES:
             return
-    raise RuntimeError(f"{target} has more than {MOST_BYTES} bytes.")
+    raise RuntimeError(f"{target} has more than {MAX_PICTURE_BYTES} bytes.")
 
 
 def screenshot(page: Path, made: Path) -> None:
-    """A page as a browser shows it, where there is one."""
+    """Take a screenshot of a page, where a browser is installed."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        print(f"{page.name}: no chromium for a screenshot.")
+        print(f"{page.name}: no screenshot, because chromium is not installed.")
         return
     options = "--headless=new --no-sandbox --disable-gpu --hide-scrollbars"
     size = "--window-size=1100,2400 --virtual-time-budget=8000"

@@ -1,10 +1,10 @@
-"""The doughnut torus in R³, which the paper calls non-obvious: z's range depends on y."""
+"""The doughnut in R³, which the paper calls non-obvious, because the range of z depends on y."""
 
 import jax.numpy as jnp
 
 from foliax.manifolds import ByAutodiff, LevelSet, auxiliary
 
-R, RHO = 2.0, 0.7  # of the core circle and of the tube; measure: area, ∝ R + ρ cos φ
+R, RHO = 2.0, 0.7  # radii of the core circle and of the tube; measure: area, ∝ R + ρ cos φ
 
 
 def core_and_tube(x):

@@ -1,4 +1,4 @@
-"""The 1,000 earthquakes near Fiji that foliax carries, as a table: python -m examples.earth."""
+"""Write the table of 1,000 earthquakes that comes with foliax: python -m examples.earth."""
 
 import importlib.resources
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def main(path: str = "quakes.csv") -> None:
-    """Copy it; where it is from is in src/foliax/data/README.md."""
+    """Copy the table; src/foliax/data/README.md names its source."""
     Path(path).write_bytes((importlib.resources.files("foliax") / "data/quakes.csv").read_bytes())
     print(f"Wrote 1000 earthquakes to {path}.")
 

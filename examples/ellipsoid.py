@@ -1,4 +1,4 @@
-"""A manifold foliax does not ship: the surface of an ellipsoid, by Theorem 1."""
+"""A manifold that foliax does not have: the surface of an ellipsoid, by Theorem 1."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Learn a four-mode density on the sphere from 5,000 points, and see how close it is."""
+"""Learn a four-mode density on the sphere from 5,000 points, and compare it with the truth."""
 
 import jax
 import numpy as np

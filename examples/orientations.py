@@ -1,9 +1,8 @@
-"""A synthetic table of crystal orientations, Bunge's angles: python -m examples.orientations.
+"""Write a synthetic table of orientations in Bunge's angles: python -m examples.orientations.
 
-Not measured: the ideal orientations of a rolled and partly recrystallised cubic metal, each blurred
-by some degrees, over grains without a preferred orientation. A crystal looks the same after any of
-the 24 rotations of a cube, so each grain's angles are those of one of its 24 equal orientations, at
-random.
+The grains have the ideal orientations of a rolled and partly recrystallised cubic metal with a
+spread of some degrees, or no preferred orientation. A crystal looks the same after any of the 24
+rotations of a cube, so that each grain gets one of its 24 equivalent orientations at random.
 """
 
 import sys
@@ -22,7 +21,7 @@ COMPONENTS = {  # φ₁, Φ, φ₂; share; spread in degrees about each axis
 
 
 def main(path: str = "orientations.csv", rows: str = "1000", seed: str = "0") -> None:
-    """Draw the table."""
+    """Draw the table and write it."""
     random, n = np.random.default_rng(int(seed)), int(rows)
     shares = np.array([share for _, share, _ in COMPONENTS.values()])
     kinds = random.choice(len(shares) + 1, n, p=[*shares, 1 - shares.sum()])

@@ -1,10 +1,9 @@
-"""A synthetic table of a robot's grasps: python -m examples.poses.
+"""Write a synthetic table of a robot's grasps: python -m examples.poses.
 
-Not measured: poses of a gripper around a bottle that stands at the origin, positions in metres and
-unit quaternions in the order x, y, z, w, and how often the bottle slipped before the grasp held.
-From above the gripper points down, in one of two opposite yaws; from the side it stands off
-somewhere around the bottle and faces it, and slips more. So position, orientation and slips depend
-on each other.
+Each row is the pose of a gripper at a bottle at the origin: a position in metres, a unit quaternion
+in the order x, y, z, w, and how often the bottle slipped before the grasp held. From above, the
+gripper points down with one of two opposite yaws. From the side, it faces the bottle and slips more
+often. Position, orientation and slips therefore depend on each other.
 """
 
 import sys
@@ -15,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 
 def from_above(random: np.random.Generator):
-    """Position, orientation and slips of a grasp from above."""
+    """Draw position, orientation and slips of a grasp from above."""
     position = random.normal([0, 0, 0.30], [0.010, 0.010, 0.012])
     yaw = random.choice([0, 180]) + random.normal(0, 18)
     turn = Rotation.from_euler("ZYX", [yaw, 0, 180 + random.normal(0, 6)], degrees=True)
@@ -23,7 +22,7 @@ def from_above(random: np.random.Generator):
 
 
 def from_the_side(random: np.random.Generator):
-    """Of one from the side: the tool's z axis looks at the bottle."""
+    """Draw a grasp from the side: the tool's z axis points at the bottle."""
     around, height = random.normal(-90, 45), random.normal(0.14, 0.03)
     away = 0.11 + random.normal(0, 0.006)
     tilt = random.normal(0, 5) + 200 * (height - 0.14)
@@ -33,7 +32,7 @@ def from_the_side(random: np.random.Generator):
 
 
 def main(path: str = "poses.csv", rows: str = "800", seed: str = "0") -> None:
-    """Draw the table."""
+    """Draw the table and write it."""
     random, n = np.random.default_rng(int(seed)), int(rows)
     table = []
     for _ in range(n):

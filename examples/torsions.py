@@ -1,7 +1,7 @@
-"""A synthetic table of protein torsion angles φ, ψ, χ₁ in degrees: python -m examples.torsions.
+"""Write a synthetic table of torsion angles φ, ψ, χ₁ in degrees: python -m examples.torsions.
 
-Not measured: drawn around the regions of the Ramachandran plot that every textbook shows, each with
-its own shares of the three rotamers of χ₁, and a few residues drawn at random as outliers.
+The angles are drawn around the regions of the Ramachandran plot in textbooks, each with its own
+shares of the three rotamers of χ₁. A few residues are uniform outliers.
 """
 
 import sys
@@ -21,7 +21,7 @@ OUTLIERS = 8
 
 
 def main(path: str = "torsions.csv", rows: str = "1500", seed: str = "0") -> None:
-    """Draw the table."""
+    """Draw the table and write it."""
     random, n = np.random.default_rng(int(seed)), int(rows)
     shares = np.array([region[0] for region in REGIONS.values()])
     angles = np.empty((n, 3))

@@ -1,14 +1,15 @@
-"""The benchmarks run: tiny sizes, nothing said about time."""
+"""The benchmarks run, with tiny sizes; times are not checked."""
 
 import io
 import json
 import math
 import sys
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import marginal, speed
+from benchmarks import marginal, peers, speed, timing
 
 from .small import density
 
@@ -16,7 +17,7 @@ SPEED = speed.Sizes(
     turns=1,
     steps=4,
     block=2,
-    rival_steps=2,
+    peer_steps=2,
     rows=40,
     held_out=10,
     batch=8,
@@ -38,6 +39,7 @@ MARGINAL = marginal.Sizes(
 @pytest.fixture(autouse=True)
 def few_couplings(monkeypatch):
     monkeypatch.setattr(speed, "COUPLINGS", 1)
+    monkeypatch.setattr(peers, "COUPLINGS", 1)
 
 
 def printed(module, results) -> str:
@@ -46,7 +48,7 @@ def printed(module, results) -> str:
     return out.getvalue()
 
 
-def test_missing_rivals_are_skipped_with_a_message(monkeypatch, tmp_path):
+def test_missing_peers_are_skipped_with_a_message(monkeypatch, tmp_path):
     for package in ("torch", "zuko", "normflows"):
         monkeypatch.setitem(sys.modules, package, None)
     said: list[str] = []
@@ -64,15 +66,18 @@ def test_missing_rivals_are_skipped_with_a_message(monkeypatch, tmp_path):
     table = printed(speed, results)
     assert "foliax with validation, R³" in table
     assert "zuko is skipped" in table
-    speed.store(results, tmp_path / "speed.json")
+    timing.store(results, tmp_path / "speed.json")
     assert json.loads((tmp_path / "speed.json").read_text()) == results
 
 
-@pytest.mark.parametrize("name", speed.RIVALS)
-def test_rivals_where_they_are_installed(name):
+@pytest.mark.parametrize("name", peers.PEERS)
+def test_peers_where_they_are_installed(name):
     pytest.importorskip("torch")
     pytest.importorskip(name)
-    training, scoring, parameters = speed.rival_jobs(name, SPEED)
+    rows = np.asarray(speed.data(speed.SPACE, SPEED)[0])
+    training, scoring, parameters = peers.peer_jobs(
+        name, rows, steps=2, batch=8, points=SPEED.points, chunk=SPEED.chunk
+    )
     training()
     assert sum(len(part) for part in scoring()) == SPEED.points
     assert parameters > 0
@@ -95,5 +100,5 @@ def test_marginal(monkeypatch, tmp_path):
             assert math.isfinite(row["largest error"])
     assert results["S²"]["rows"]["quadrature"]["largest error"] < 0.05
     assert "its rms error over RQMC's" in printed(marginal, results)
-    marginal.store(results, tmp_path / "marginal.json")
+    timing.store(results, tmp_path / "marginal.json")
     assert json.loads((tmp_path / "marginal.json").read_text())["S²"] == results["S²"]

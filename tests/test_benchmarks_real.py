@@ -1,11 +1,11 @@
-"""The protocol of real data: splits, copies, jitter, and what is said where data is absent."""
+"""The protocol of real data: splits, copies, jitter, and messages where data is absent."""
 
 import numpy as np
 import pytest
 
 from benchmarks import own, real, real_results
-from benchmarks.splits import Recorded, divided
-from docs.build import README, fill
+from benchmarks.splits import Recorded, split_rows
+from docs.build import README, ROOT, replace_section
 from foliax.manifolds import Euclidean
 
 VALUES = np.random.default_rng(0).integers(0, 60, (200, 2)) / 10.0
@@ -14,25 +14,25 @@ ORDER = np.random.default_rng(1).permutation(200)
 
 
 def test_deduplicated_rows_occur_once_and_in_their_first_place():
-    split = divided(RECORDED, ORDER)
+    split = split_rows(RECORDED, ORDER)
     seen: set[tuple] = set()
     expected = []
     for part in np.split(VALUES[ORDER], [160, 180]):
         expected.append([row for row in map(tuple, part) if not (row in seen or seen.add(row))])
     found = [list(map(tuple, part)) for part in (split.train, split.validation, split.test)]
     assert found == expected
-    assert len(seen) < 200, "the rows have copies"
+    assert len(seen) < 200, "the rows have no copies"
 
 
 def test_raw_rows_are_as_recorded():
-    split = divided(RECORDED, ORDER, raw=True)
-    together = np.concatenate([split.train, split.validation, split.test])
-    np.testing.assert_array_equal(together, VALUES[ORDER])
+    split = split_rows(RECORDED, ORDER, raw=True)
+    everything = np.concatenate([split.train, split.validation, split.test])
+    np.testing.assert_array_equal(everything, VALUES[ORDER])
     assert [len(part) for part in split[1:4]] == [160, 20, 20]
 
 
 def test_jitter_stays_within_the_cells():
-    split = divided(RECORDED, ORDER)
+    split = split_rows(RECORDED, ORDER)
     moved = np.abs(split.jittered - split.test)
     assert 0 < moved[:, 0].max() <= 0.05
     assert (moved[:, 1] == 0).all()
@@ -44,19 +44,45 @@ def test_jitter_stays_within_the_cells():
 )
 def test_a_row_may_tell_of_zeros_that_a_file_has_not(by_row, widths, monkeypatch, tmp_path):
     (tmp_path / "earthquake.csv").write_text("lat,lon\n38,58.2\n35.683,36\n7,8\n")
-    monkeypatch.setattr(real, "DATA", tmp_path)
+    monkeypatch.setenv("FOLIAX_DATA", str(tmp_path))
     np.testing.assert_allclose(real.recorded("earthquake", by_row).widths, widths)
 
 
 def test_absent_data_is_skipped_with_a_message(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(real, "DATA", tmp_path / "nowhere")
+    monkeypatch.setenv("FOLIAX_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setattr(own, "FILES", {"moons": ("no-such-package", "1.0", "x.csv")})
     assert real.available() == []
     said = capsys.readouterr().out
     assert "Skipped: volcano, earthquake" in said
+    assert "nowhere does not hold their files. Name the folder by --data or FOLIAX_DATA." in said
     assert "Skipped: moons needs no-such-package==1.0" in said
-    with pytest.raises(ModuleNotFoundError, match="make benchmarks installs"):
-        own.located("moons")
+    with pytest.raises(ModuleNotFoundError, match="`make benchmarks` installs"):
+        own.locate("moons")
+
+
+def test_the_data_folder_is_beside_the_repository_unless_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.delenv("FOLIAX_DATA", raising=False)
+    assert real.data_folder() == ROOT.parent / "shared" / "data"
+    monkeypatch.setenv("FOLIAX_DATA", str(tmp_path))
+    assert real.data_folder() == tmp_path
+
+
+def test_only_the_sets_whose_files_are_absent_are_skipped(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FOLIAX_DATA", str(tmp_path))
+    monkeypatch.setattr(own, "FILES", {})
+    for name in ("rna.csv", "splits.npz"):
+        (tmp_path / name).touch()
+    assert real.available() == ["rna T⁷", "rna T⁵"]
+    assert "Skipped: volcano, earthquake, flood, fire, because" in capsys.readouterr().out
+
+
+def test_the_option_names_the_data_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("FOLIAX_DATA", "elsewhere")
+    monkeypatch.setattr("sys.argv", ["real", "--show", "--data", str(tmp_path)])
+    monkeypatch.setattr(real, "show", lambda results: None)
+    monkeypatch.setattr(real, "publish", lambda results: None)
+    real.main()
+    assert real.data_folder() == tmp_path
 
 
 def test_results_are_kept_apart_by_protocol():
@@ -66,11 +92,7 @@ def test_results_are_kept_apart_by_protocol():
     assert names == {"flood | auto | 0", "flood | auto | 0 | raw", "flood | auto | 0 | all rows"}
 
 
-def test_the_page_is_that_of_the_stored_results():
-    found = real_results.page(real_results.stored())
-    assert real_results.PAGE.read_text(encoding="utf-8") == found, (
-        "python -m benchmarks.real --show"
-    )
+def test_the_summary_is_that_of_the_stored_results():
     summary = real_results.summary(real_results.stored())
     assert summary in README.read_text(encoding="utf-8"), "python -m benchmarks.real --show"
 
@@ -94,7 +116,7 @@ def test_means_errors_and_shares_of_the_splits():
 def test_the_marked_part_of_a_page_is_replaced(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- b -->\nold\n<!-- end of b -->\nc\n")
-    fill(page, "b", "new\nlines")
+    replace_section(page, "b", "new\nlines")
     assert page.read_text() == "a\n<!-- b -->\nnew\nlines\n<!-- end of b -->\nc\n"
     with pytest.raises(ValueError, match="<!-- d -->"):
-        fill(page, "d", "")
+        replace_section(page, "d", "")

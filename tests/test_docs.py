@@ -1,4 +1,4 @@
-"""The documentation is not stale, its links lead somewhere, its code runs."""
+"""The documentation is not stale, its links exist, and its code runs."""
 
 import importlib
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from docs import build
+from docs import build, reference
 from docs import tables as paper_tables
 from foliax.cli import app
 
@@ -34,16 +34,37 @@ def named(path):
 
 
 def test_the_reference_is_that_of_the_code():
-    # By itself: in the tests, annotations are wrapped for their checks.
+    # In another process, because the tests wrap annotations in run-time checks.
     command = [sys.executable, "-m", "docs.build", "api", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_tables_are_those_of_the_stored_trials():
+def test_the_summary_is_that_of_the_stored_trials():
     found = paper_tables.stored()
-    assert paper_tables.PAGE.read_text() == paper_tables.page(found)
     assert paper_tables.summary(found) in build.README.read_text()
+
+
+@pytest.mark.parametrize("name", ["tables", "real", "scaling"])
+def test_a_page_of_results_is_that_of_the_stored_results(name, capsys):
+    assert build.render_results([name], check=True) == 0, capsys.readouterr().out
+
+
+def test_generated_pages_are_apart_from_written_ones():
+    """Only docs/generated holds pages that say a program wrote them, and pictures."""
+    written = [path for path in (ROOT / "docs").rglob("*.*") if build.GENERATED not in path.parents]
+    assert not [path for path in written if path.suffix in (".png", ".svg")]
+    for page in (path for path in written if path.suffix == ".md"):
+        assert "<!-- Generated" not in page.read_text(), page
+
+
+def test_sections_of_docstrings_become_lists():
+    arguments = "Args:\n    a: First,\n        and more.\n    *rest: Others.\n\n"
+    assert reference.format_sections(f"Do it.\n\n{arguments}Returns:\n    A number.") == (
+        "Do it.\n\n*Args*\n\n- `a`: First,\n  and more.\n- `*rest`: Others.\n\n"
+        "*Returns*\n\n- A number."
+    )
+    assert reference.format_sections("Plain:\n    code") == "Plain:\n    code"
 
 
 def test_what_the_page_on_the_paper_names_exists():
@@ -96,10 +117,10 @@ def test_commands_have_their_options(page):
 
 @pytest.mark.parametrize("page", build.pages(), ids=named)
 def test_outputs_are_filled_in(page):
-    """Every command that prints has printed: no page is committed before it was built."""
+    """Every command that prints has an output: pages are built before they are committed."""
     for name in build.PICTURE.findall(page.read_text()):
-        picture = ROOT / f"docs/images/{name}.png"
-        assert picture.stat().st_size <= build.MOST_BYTES, picture
+        picture = build.GENERATED / f"images/{name}.png"
+        assert picture.stat().st_size <= build.MAX_PICTURE_BYTES, picture
     for command in re.findall(r"```console[^\n]*\n(\$ (?:.*\\\n)*.*\n)```", page.read_text()):
         assert "foliax" not in command, f"{named(page)}: nothing was printed by {command}"
 
@@ -115,7 +136,7 @@ def test_how_to_code_runs(page, tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert blocks
     for code in blocks:
-        build.python(code, namespace, str(page))
+        build.run_python(code, namespace, str(page))
 
 
 def test_outputs_are_replaced(tmp_path, monkeypatch):
@@ -124,10 +145,25 @@ def test_outputs_are_replaced(tmp_path, monkeypatch):
         "```toml a.toml\nx = 1\n```\n\n```console\n$ cat a.toml\nold\n$ true\n```\n\n"
         "```python\nprint(1)\n```\n\n```text\nold\n```\n\n```console fails\n$ false\n```\n"
     )
-    *_, new = build.run(page, "page")
+    *_, new = build.run_blocks(page, "page")
     assert new == page.replace("cat a.toml\nold\n", "cat a.toml\nx = 1\n\n").replace(
         "```text\nold", "```text\n1"
     )
-    assert list(build.run(new, "page"))[-1] == new
+    assert list(build.run_blocks(new, "page"))[-1] == new
     with pytest.raises(RuntimeError, match="returned 1"):
-        list(build.run("```console\n$ false\n```\n", "page"))
+        list(build.run_blocks("```console\n$ false\n```\n", "page"))
+
+
+def test_the_page_on_the_architecture_names_existing_modules_once():
+    page = (ROOT / "docs/architecture.md").read_text().split("## foliax fit")[1]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", page)
+    assert len(named) > 80
+    assert len(named) == len(set(named)), sorted(n for n in named if named.count(n) > 1)
+    missing = [name for name in named if not (ROOT / "src/foliax" / name).exists()]
+    assert not missing, missing
+
+
+def test_the_page_on_the_architecture_names_every_package():
+    tree = (ROOT / "docs/architecture.md").read_text().split("```")[1]
+    packages = {path.parent.name for path in (ROOT / "src/foliax").glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^  (\w+)/", tree, re.MULTILINE))

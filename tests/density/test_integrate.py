@@ -45,7 +45,7 @@ WAYS = {
 
 
 def log_probs(d, rows, seed=0):
-    return log_prob_in_batches(d, rows, np.arange(len(rows)), jax.random.key(seed), 4096)
+    return log_prob_in_batches(d, rows, np.arange(len(rows)), None, jax.random.key(seed), 4096)
 
 
 class Grid(AbstractIntegrator):
@@ -78,7 +78,8 @@ def with_reference(name):
     """A shortly trained density, 500 of its samples, their log densities by a fine rule."""
     longer = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=400))
     rows = TARGETS[name].sample(2000, key=jax.random.key(0))
-    d = longer.fit(Dataset(rows, WAYS[name]), key=jax.random.key(1)).density
+    mapped = dataclasses.replace(longer, dequantization=WAYS[name])
+    d = mapped.fit(Dataset(rows, WAYS[name].manifold), key=jax.random.key(1)).density
     rows = d.sample(500, key=jax.random.key(3))
     reference = Quadrature(1024) if d.dequantization.auxiliary.size == 1 else Grid()
     return d, rows, log_probs(d.with_integrator(reference), rows)[0]
@@ -117,9 +118,9 @@ def test_neither_chunks_nor_order_matter():
     rows = d.sample(50, key=jax.random.key(5))
     whole, _ = log_probs(d, rows)
     numbers, key = np.arange(50), jax.random.key(0)
-    chunked, _ = log_prob_in_batches(d, rows, numbers, key, 7)
+    chunked, _ = log_prob_in_batches(d, rows, numbers, None, key, 7)
     order = np.random.default_rng(0).permutation(50)
-    shuffled, _ = log_prob_in_batches(d, rows[order], numbers[order], key, 4096)
+    shuffled, _ = log_prob_in_batches(d, rows[order], numbers[order], None, key, 4096)
     np.testing.assert_allclose(chunked, whole, atol=1e-5)
     np.testing.assert_allclose(shuffled, whole[order], atol=1e-5)
     found, backwards = evaluate(d, rows, tol=9.0), evaluate(d, rows[::-1], tol=9.0)
@@ -189,8 +190,9 @@ def test_draws_see_what_their_dequantizer_misses():
         lambda d: d.dequantizer.net.layers[-1].bias, d, replace_fn=lambda bias: bias - 0.6
     )
     keys, numbers = jax.random.split(jax.random.key(3), 20_000), np.arange(20_000)
-    rows, led, _ = moved.draws_and_log_probs(keys, numbers, jax.random.key(4), 4096)
-    np.testing.assert_allclose(rows, d.draws(keys), atol=1e-5)
+    how = {"key": jax.random.key(4), "batch_size": 4096}
+    rows, (led, _) = moved.sample_rows_with_log_prob(keys, numbers, **how)
+    np.testing.assert_allclose(rows, d.sample_rows(keys), atol=1e-5)
     plain, _ = log_probs(moved, rows)
     uniform = -d.manifold.log_total_volume()
     for values, within in ((led, True), (plain, False)):

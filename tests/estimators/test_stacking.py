@@ -25,11 +25,11 @@ class Uncertain(AbstractDensity):
     base: AbstractDensity
     error: float
 
-    def log_prob(self, y, *, condition=None, key=None):
+    def _log_prob(self, y, *, condition=None, key=None):
         value = self.base.log_prob(y).value
         return LogProb(value, jnp.full_like(value, self.error))
 
-    def sample(self, *, condition=None, key):
+    def _sample(self, *, condition=None, key):
         return self.base.sample(key=key)
 
     @property
@@ -102,7 +102,7 @@ def test_a_spec_of_several():
 def test_refusals():
     with pytest.raises(ValueError, match="one manifold"):
         Stacked((S2, targets.torus_unimodal()), WEIGHTS)
-    with pytest.raises(ValueError, match="at least one spec"):
+    with pytest.raises(ValueError, match="at least one estimator"):
         Stacking(())
     with pytest.raises(FloatingPointError, match="Row 1 has density 0"):
         mixture_weights(np.array([[0.0], [-np.inf]]), np.ones(2))
@@ -119,5 +119,5 @@ def test_many_draws_are_those_of_each_key():
     keys = jax.random.split(KEY, 50)
     for density in (kernel, both):
         one_by_one = jax.vmap(lambda key, d=density: d.sample(key=key))(keys)
-        np.testing.assert_allclose(density.draws(keys), one_by_one, atol=1e-6)
-        assert density.draws(keys[:0]).shape == (0, 1)
+        np.testing.assert_allclose(density.sample_rows(keys), one_by_one, atol=1e-6)
+        assert density.sample_rows(keys[:0]).shape == (0, 1)

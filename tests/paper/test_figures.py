@@ -1,4 +1,4 @@
-"""The paper's figures: files, what they show, and densities trained once."""
+"""The paper's figures: their files, their contents, and the cache of trained densities."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ from .. import small
 
 def tiny_row(name, quick=True, steps=5):
     """A row that trains for a few steps."""
-    row = recipes.named(name, quick)
+    row = recipes.find_row(name, quick)
     training = Training(steps=steps, batch=8, block=5)
     spec = dataclasses.replace(
         row.spec, ambient=RealNVP(2, 8, activation="silu"), dequantizer=Safe(4), training=training
@@ -33,9 +33,9 @@ def tiny_row(name, quick=True, steps=5):
 
 @pytest.fixture(scope="module")
 def tiny():
-    """Trainings of a few steps, and maps of few cells."""
+    """Short trainings and coarse maps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "named", tiny_row)
+        patch.setattr(figures, "find_row", tiny_row)
         patch.setattr(figures, "QUICK_CELLS", 300)
         patch.setattr(pictures, "HEIGHTS", (-0.4, 0.4))
         yield
@@ -43,14 +43,15 @@ def tiny():
 
 @pytest.fixture(scope="module")
 def drawn(tiny, tmp_path_factory):
-    """(folder, files, what was shown) of all figures; only S² is learned, others are exact."""
-    folder, shown, learned = tmp_path_factory.mktemp("figures") / "new", [], model_cache.learned
+    """(folder, files, shown titles) of all figures; only S² is trained, the others are exact."""
+    folder, shown = tmp_path_factory.mktemp("figures") / "new", []
+    load_or_train = model_cache.load_or_train
 
     def some(folder, row):
-        return learned(folder, row) if row.name == figures.S2 else row.target(0)
+        return load_or_train(folder, row) if row.name == figures.S2 else row.target(0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_cache, "learned", some)
+        patch.setattr(model_cache, "load_or_train", some)
         return folder, figures.draw(folder, quick=True, show=shown.append), shown
 
 
@@ -75,14 +76,14 @@ def test_no_figure_is_blank(drawn):
         inked = (pixels < 250).any(-1)
         assert inked.mean() > 0.1, path.name
         assert len(np.unique(pixels @ [65536, 256, 1])) > 200, path.name
-        # Nothing is cut off: the rim is white, and what is drawn comes near it.
+        # The margin is white, so nothing is cut off.
         rim = np.concatenate([inked[0], inked[-1], inked[:, 0], inked[:, -1]])
         assert not rim.any(), path.name
 
 
 @pytest.fixture
 def trained(monkeypatch, drawn):
-    """The names of the densities that are trained from now on, by a stand-in for training."""
+    """Replace training by a stub; return the list of densities that it was called for."""
     names, saved = [], io.load(drawn[0] / "models" / f"{figures.S2}.foliax")
 
     def fit(spec, where, rows, *, key):
@@ -105,7 +106,9 @@ def test_a_second_drawing_trains_nothing(drawn, trained, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "cut", "steps", "trial", "target"])
-def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tmp_path, damage):
+def test_a_density_of_other_settings_is_trained_again(
+    drawn, trained, monkeypatch, tmp_path, damage
+):
     path = tmp_path / "models" / f"{figures.S2}.foliax"
     path.parent.mkdir()
     data = (drawn[0] / "models" / path.name).read_bytes()
@@ -116,25 +119,25 @@ def test_what_was_not_trained_so_is_trained_anew(drawn, trained, monkeypatch, tm
         other = targets.SphereModes(Sphere(2), ((0.0, 0.0, 1.0),), 3.0)
         row = dataclasses.replace(row, target=lambda number: other)
     if damage == "trial":
-        monkeypatch.setattr(model_cache, "TRIAL", 1)
-    model_cache.learned(tmp_path, row)
+        monkeypatch.setattr(model_cache, "SHOWN_TRIAL", 1)
+    model_cache.load_or_train(tmp_path, row)
     assert trained == [Sphere(2)]
-    model_cache.learned(tmp_path, row)
+    model_cache.load_or_train(tmp_path, row)
     assert trained == [Sphere(2)]
 
 
 @pytest.mark.slow
 def test_what_a_trial_has_trained_is_not_trained_again(drawn, trained, monkeypatch, tmp_path):
-    """Trials of our own rows keep the first density, other rows none."""
+    """Our own rows store the density of the first trial; other rows store none."""
     monkeypatch.setattr(run.Job, "row", property(lambda job: tiny_row(job.name)))
     monkeypatch.setattr(run.trial, "measure", lambda *_: {})
     for name in (figures.S2, "table1-s2-deq-realnvp-elbo"):
         for number in (0, 1):
-            run._one(tmp_path, run.Job(name, number, True))
+            run._run_trial(tmp_path, run.Job(name, number, True))
     assert len(trained) == 4
-    model_cache.learned(tmp_path / run.FIGURES, tiny_row(figures.S2))
+    model_cache.load_or_train(tmp_path / run.FIGURES_FOLDER, tiny_row(figures.S2))
     assert len(trained) == 4
-    assert len(list((tmp_path / run.FIGURES / "models").iterdir())) == 1
+    assert len(list((tmp_path / run.FIGURES_FOLDER / "models").iterdir())) == 1
 
 
 def test_figures_show_our_own_rows():
@@ -165,7 +168,7 @@ def test_radii_given_the_point_are_as_the_flow_has_them():
 
 def test_slices_agree_with_the_density_and_fill_s3():
     target = targets.sphere_s3()
-    field = pictures.slice_of(target, 0.4, 800)
+    field = pictures.slice_field(target, 0.4, 800)
     lat, lon = -90 + 9 * 13.5, -180 + 9 * 25.5
     s = vectors_from_latlon(np.array([lat]), np.array([lon]), degrees=True)[0]
     point = np.append(np.sqrt(1 - 0.4**2) * s, 0.4)
@@ -177,7 +180,7 @@ def test_slices_agree_with_the_density_and_fill_s3():
     turns = np.pi * np.arange(1, n + 1) / (n + 1)
     mass = 0.0
     for turn in turns:
-        part = pictures.slice_of(target, float(np.cos(turn)), 1800)
+        part = pictures.slice_field(target, float(np.cos(turn)), 1800)
         inner = 4 * np.pi * (part.weights * np.exp(part.logs)).sum()
         mass += np.pi / (n + 1) * np.sin(turn) ** 2 * inner
     assert mass == pytest.approx(1, abs=5e-3)

@@ -25,7 +25,7 @@ TARGETS = {
     "T² multimodal": targets.torus_multimodal(),
     "T² correlated": targets.torus_correlated(),
     "SO(3)": targets.rotations_so3(),
-    # A small cloud, so that uniform points and reflections have their part.
+    # A small cloud, so that uniform points and reflections have enough mass.
     "O(3)": targets.procrustes(0, points=3, sigma=2.0),
 }
 
@@ -117,7 +117,7 @@ def test_kl_between_two_von_mises_densities():
 
 
 class Leaky(AbstractDensity):
-    """A density, but for a share that is uniform."""
+    """A density mixed with a small share of the uniform one."""
 
     inner: AbstractDensity
     share: float = eqx.field(static=True)
@@ -142,8 +142,8 @@ class Leaky(AbstractDensity):
         return self
 
 
-def test_kl_of_a_density_that_leaks_is_sure():
-    """One sample in a thousand where p is e^-100 or so: uniform points make up for them."""
+def test_kl_of_a_density_that_leaks_has_a_small_error():
+    """One sample in a thousand has p near e^-100; uniform points keep the error small."""
     p = targets.SphereModes(sphere.Sphere(2), ((0.0, 0.0, 1.0),), 100.0)
     q, n = Leaky(p, 1e-3), 2000
     height = np.linspace(-1, 1, 200_001)
@@ -173,14 +173,14 @@ def test_procrustes_samples_rotations_and_reflections_by_their_masses():
     target = TARGETS["O(3)"]
     drawn = target.sample(40_000, key=jax.random.key(3)).reshape(-1, 3, 3)
     share = (np.linalg.det(drawn) < 0).mean()
-    log_masses = target._parts()[2]
+    log_masses = target._components()[2]
     expected = 1 / (1 + np.exp(log_masses[0] - log_masses[1]))
     assert 0.05 < expected < 0.95
     assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / len(drawn))
 
 
 def test_moments_of_normals_are_without_bias_and_their_errors_honest():
-    """Repeated: the mean over repetitions, and their spread against the stated errors."""
+    """Over repetitions, the mean is right and the spread agrees with the stated errors."""
     rng = np.random.default_rng(0)
     shift, n = np.array([0.1, -0.2, 0.0]), 400
     found = [

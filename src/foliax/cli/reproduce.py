@@ -62,7 +62,7 @@ def reproduce(
     if not wanted and chosen != ["figures"]:
         names = ", ".join(row.name for row in recipes.rows() if row.table in chosen)
         raise ValueError(f"No row of {', '.join(chosen)} is named '{rows}': there are {names}.")
-    waiting = run.missing(folder, [row.name for row in wanted], trials, quick)
+    waiting = run.missing_trials(folder, [row.name for row in wanted], trials, quick)
     console.say(f"{len(waiting)} of {len(wanted) * trials} trials are to be run.")
 
     def done(job: run.Job, found: dict) -> None:
@@ -85,8 +85,8 @@ def reproduce(
         (folder / "tables.md").write_text(about + tables.markdown(stored))
     if "figures" in chosen:
         with console.progress("Drawing") as stage:
-            made = figures.draw(folder / run.FIGURES, quick=quick, show=stage.show)
-    missed = {line.row.name: line.missed() for line in lines if line.missed()}
+            made = figures.draw(folder / run.FIGURES_FOLDER, quick=quick, show=stage.show)
+    missed = {line.row.name: line.missed_limits() for line in lines if line.missed_limits()}
     failures = {f"{job.name}, {job.number}": str(error) for job, error in failed.items()}
     console.result(
         {

@@ -1,7 +1,7 @@
 """Reproduce the paper: targets, published tables, recipes and trials.
 
-`run` runs the trials in processes, `tables` and `figures` present them, and `model_cache` keeps
-what was trained. `foliax reproduce` is the command.
+`run` runs the trials in processes, `tables` and `figures` present them, and `model_cache` stores
+the trained densities. The command is `foliax reproduce`.
 May import: everything but `report`, `cli` and `sklearn`.
 """
 

@@ -1,4 +1,4 @@
-"""`draw`: the paper's figures of our own rows."""
+"""Draw the paper's figures from our own rows."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from ..plots.style import (
     values_for,
 )
 from . import model_cache, pictures
-from .pictures import Pair, log_density, sheet
-from .recipes import named
+from .pictures import Pair, blank_figure, log_density
+from .recipes import find_row
 
 CELLS, QUICK_CELLS = 12_800, 1_800
-"""Log densities of a sphere's map; other maps have a part of that."""
+"""Points of a sphere's map; other maps use a fraction of them."""
 SUFFIXES = (".png", ".pdf")
 
 
 def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
-    """Along the equator of S²: the density, above p(r | s) of the flow and q(r | s) learned."""
+    """Plot, along the equator of S², the density, the flow's p(r | s) and the learned q(r | s)."""
     (pair,) = pairs
     side = 2 * grid_side(cells)
     lon = np.linspace(-180, 180, side + 1)
     points = vectors_from_latlon(np.zeros_like(lon), lon, degrees=True)
-    radii = np.linspace(0, most_radius(pair.learned, points), side + 1)[1:]
+    radii = np.linspace(0, upper_radius(pair.learned, points), side + 1)[1:]
     logs = np.stack(radius_logs(pair.learned, points, radii))
     scale = colour_scale(logs, np.ones_like(logs))
-    figure = sheet(7.4, 4.2)
+    figure = blank_figure(7.4, 4.2)
     axes: Any = figure.subplots(2, 2, height_ratios=(0.45, 1.0), sharex=True, sharey="row")
     curves = [np.exp(log_density(density, points)) for density in pair]
     for ax in axes[0]:
@@ -84,7 +84,16 @@ def _radius_logs(density: DequantizedDensity, point, radii) -> tuple[Any, Any]:
 def radius_logs(
     density: DequantizedDensity, points: np.ndarray, radii: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms [point, radius] of p(r | s) = r² π(rs)/∫ r² π(rs) dr and of q(r | s) on S²."""
+    """Return log p(r | s) and log q(r | s) on S², where p(r | s) = r² π(rs)/∫ r² π(rs) dr.
+
+    Args:
+        density: A dequantized density on S².
+        points: Unit vectors s, of shape (n, 3).
+        radii: Radii r > 0, of shape (k,).
+
+    Returns:
+        Both logarithms, of shape (n, k).
+    """
     column = jnp.asarray(radii, jnp.float32)[:, None]
     found = [_radius_logs(density, jnp.asarray(s, jnp.float32), column) for s in points]
     exact, learned = (
@@ -93,8 +102,8 @@ def radius_logs(
     return exact, learned
 
 
-def most_radius(density: DequantizedDensity, points: np.ndarray) -> float:
-    """A radius that q(r | s) exceeds by 1 % at most, whatever the point s."""
+def upper_radius(density: DequantizedDensity, points: np.ndarray) -> float:
+    """Return the largest 99 % quantile of q(r | s) over the points s."""
     model = paramax.unwrap(density)
 
     def high(s):
@@ -104,11 +113,11 @@ def most_radius(density: DequantizedDensity, points: np.ndarray) -> float:
 
 
 class Picture(NamedTuple):
-    """A figure: its name for people, the rows whose densities it shows, and how it is drawn."""
+    """A figure: its title, the names of the rows that it shows, and the function that draws it."""
 
-    words: str
+    title: str
     rows: tuple[str, ...]
-    drawn: Callable[[tuple[Pair, ...], int], Figure]
+    draw: Callable[[tuple[Pair, ...], int], Figure]
 
 
 S2 = "table1-s2-foliax"
@@ -123,18 +132,25 @@ PICTURES = {
 
 
 def draw(folder: Path, *, quick: bool, show: Callable[[str], None]) -> list[Path]:
-    """Every figure as a PNG and a PDF file in `folder`; `show` is told which one is next.
+    """Draw every figure as a PNG and a PDF file.
 
-    `quick`: short trainings and coarse maps: whether it runs, not how well.
+    Args:
+        folder: Where the files go, and where densities of earlier runs are found.
+        quick: Use short trainings and coarse maps, to see that everything runs.
+        show: Called with the title of the next figure.
+
+    Returns:
+        The paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for name, picture in PICTURES.items():
-        show(picture.words)
-        rows = [named(row, quick) for row in picture.rows]
+        show(picture.title)
+        rows = [find_row(row, quick) for row in picture.rows]
+        trial = model_cache.SHOWN_TRIAL
         pairs = tuple(
-            Pair(row.target(model_cache.TRIAL), model_cache.learned(folder, row)) for row in rows
+            Pair(row.target(trial), model_cache.load_or_train(folder, row)) for row in rows
         )
-        figure = picture.drawn(pairs, QUICK_CELLS if quick else CELLS)
+        figure = picture.draw(pairs, QUICK_CELLS if quick else CELLS)
         made += [save(figure, folder / f"{name}{suffix}", dpi=200) for suffix in SUFFIXES]
     return made

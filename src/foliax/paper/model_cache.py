@@ -1,4 +1,4 @@
-"""Densities of our own rows, kept as model files for the figures."""
+"""Store the densities of our own rows as model files for the figures."""
 
 from __future__ import annotations
 
@@ -10,38 +10,46 @@ from ..estimators import FitResult
 from . import results, trial
 from .recipes import OWN, Row
 
-TRIAL = 0
-"""Whose density is shown."""
+SHOWN_TRIAL = 0
+"""The trial whose density the figures show."""
 
 
-def keep(folder: Path, row: Row, number: int, fitted: FitResult) -> None:
-    """Store what a trial has trained, if figures may show it."""
-    if number == TRIAL and row.method == OWN:
+def save(folder: Path, row: Row, number: int, fitted: FitResult) -> None:
+    """Store the density of a trial, if the figures show it."""
+    if number == SHOWN_TRIAL and row.method == OWN:
         path = path_of(folder, row)
         path.parent.mkdir(parents=True, exist_ok=True)
-        about = results.settings(row, TRIAL)
+        about = results.settings(row, SHOWN_TRIAL)
         io.save(path, fitted.density, spec=row.spec, record=fitted.record, extra=about)
 
 
-def learned(folder: Path, row: Row) -> DequantizedDensity:
-    """The density that a row's first trial trains: stored, or else trained now."""
-    if (found := _stored(path_of(folder, row), row)) is not None:
+def load_or_train(folder: Path, row: Row) -> DequantizedDensity:
+    """Load the density of a row's first trial; train and store it if that fails.
+
+    Args:
+        folder: Where the model files are, in the subfolder `models`.
+        row: The row of the table.
+
+    Returns:
+        The density, trained with the row's settings.
+    """
+    if (found := _load(path_of(folder, row), row)) is not None:
         return found
-    fitted, _ = trial.fit(row, TRIAL)
-    keep(folder, row, TRIAL, fitted)
+    fitted, _ = trial.fit(row, SHOWN_TRIAL)
+    save(folder, row, SHOWN_TRIAL, fitted)
     return fitted.density
 
 
-def _stored(path: Path, row: Row) -> DequantizedDensity | None:
-    """A model file's density, where it can be read and was trained in the same way."""
+def _load(path: Path, row: Row) -> DequantizedDensity | None:
+    """Load a density; return None if the file is unreadable or has other settings."""
     try:
         saved = io.load(path)
     except (OSError, io.ModelFileError):
         return None
-    same = results.has_settings(saved.extra, row, TRIAL)
+    same = results.has_settings(saved.extra, row, SHOWN_TRIAL)
     return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
 
 
 def path_of(folder: Path, row: Row) -> Path:
-    """Where the model file of a row is."""
+    """Return the path of a row's model file."""
     return folder / "models" / f"{row.name}.foliax"

@@ -1,4 +1,4 @@
-"""Pictures of a target p beside a learned density q: maps, slices, axes and angles."""
+"""Plot a target p beside a learned density q: maps, slices, axes and angles."""
 
 from __future__ import annotations
 
@@ -40,38 +40,38 @@ from ..plots.style import (
     values_for,
 )
 
-KEY = 1
-"""The seed of samples, and of log densities by sampling."""
-BELOW = {"orientation": "horizontal", "shrink": 0.5, "aspect": 36, "pad": 0.04}
+SEED = 1
+"""The seed of samples and of estimated log densities."""
+BAR_BELOW = {"orientation": "horizontal", "shrink": 0.5, "aspect": 36, "pad": 0.04}
 
 
 class Pair(NamedTuple):
-    """A target and what was learned of it."""
+    """A target and the density that was learned from it."""
 
     target: AbstractTarget
     learned: DequantizedDensity
 
 
 def log_density(density: AbstractDensity, points: np.ndarray) -> np.ndarray:
-    """Log densities of points, in float64."""
-    return metrics.log_prob_once(density, points, key=jax.random.key(KEY))[0]
+    """Return log densities of points, in float64."""
+    return metrics.log_prob_once(density, points, key=jax.random.key(SEED))[0]
 
 
-def sheet(width: float, height: float) -> Figure:
-    """An empty figure, of inches."""
+def blank_figure(width: float, height: float) -> Figure:
+    """Return an empty figure; sizes are in inches."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
-SIDES = ((25.0, 0.0), (-25.0, 180.0))
-"""Latitude and longitude above which the globes are seen: opposite ones, so that all is."""
+VIEWPOINTS = ((25.0, 0.0), (-25.0, 180.0))
+"""Latitude and longitude of the globes' viewpoints; opposite ones show the whole sphere."""
 
 
 def sphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
-    """p and q on S², as maps and as globes from two sides."""
+    """Plot p and q on S², as maps and as globes from two sides."""
     (pair,) = pairs
     fields = [SphereField.of(lambda points, d=d: log_density(d, points), cells) for d in pair]
     scale = _scale_of(fields)
-    figure = sheet(7.4, 3.75)
+    figure = blank_figure(7.4, 3.75)
     grid = figure.add_gridspec(2, 4)
     axes = []
     for i, (field, words) in enumerate(zip(fields, ("target", "learned"), strict=True)):
@@ -82,7 +82,7 @@ def sphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
         for lon in (-120.0, -60.0, 0.0, 60.0, 120.0):
             _mark(chart, _signed(lon), lon, 0.0, va="top", size=6)
         sides = [figure.add_subplot(grid[1, 2 * i + j]) for j in range(2)]
-        for ax, side in zip(sides, SIDES, strict=True):
+        for ax, side in zip(sides, VIEWPOINTS, strict=True):
             _globe(ax, field, scale, side)
         axes += [chart, *sides]
     colour_bar(figure, axes, scale, "density per steradian", aspect=34)
@@ -90,7 +90,7 @@ def sphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
 
 
 def _degrees(ax: Any) -> None:
-    """Latitudes with a true minus."""
+    """Format latitudes with a minus sign instead of a hyphen."""
     ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: _signed(np.rad2deg(v))))
 
 
@@ -111,7 +111,7 @@ def _globe(ax: Axes, field: SphereField, scale: Scale, side: tuple[float, float]
 
 
 def _scale_of(fields: list[SphereField], shares: np.ndarray | None = None) -> Scale:
-    """One scale for some fields, whose spheres have the given shares of the whole."""
+    """Return one colour scale for all fields; `shares` weights each field's sphere."""
     weights = np.stack([field.weights for field in fields])
     if shares is not None:
         weights = weights * shares[:, None, None]
@@ -120,17 +120,17 @@ def _scale_of(fields: list[SphereField], shares: np.ndarray | None = None) -> Sc
 
 HEIGHTS = (-0.8, -0.4, 0.0, 0.4, 0.8)
 MERIDIAN = 75.0
-"""In the middle of the slices' maps, so that no mode is cut at their rim."""
+"""Central longitude of the slices' maps, chosen so that no mode is cut at the edge."""
 
 
 def hypersphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
-    """p and q on S³, on five spheres S² of constant y₄."""
+    """Plot p and q on S³, on five spheres S² of constant y₄."""
     (pair,) = pairs
-    fields = [[slice_of(density, h, cells // 4) for h in HEIGHTS] for density in pair]
+    fields = [[slice_field(density, h, cells // 4) for h in HEIGHTS] for density in pair]
     # dy = √(1 − h²) dh ds on S³.
     shares = np.tile(np.sqrt(1 - np.square(HEIGHTS)), 2)
     scale = _scale_of([field for row in fields for field in row], shares)
-    figure = sheet(7.4, 2.5)
+    figure = blank_figure(7.4, 2.5)
     axes: Any = figure.subplots(2, len(HEIGHTS), subplot_kw={"projection": "mollweide"})
     for ax, field in zip(axes.flat, fields[0] + fields[1], strict=True):
         mollweide_map(ax, field, scale, MERIDIAN)
@@ -142,12 +142,12 @@ def hypersphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
         ax.set_title(f"y₄ = {h:g}".replace("-", "−"), fontsize=SMALL)
     for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
         ax.set_ylabel(words, fontsize=SMALL + 1)
-    colour_bar(figure, axes, scale, "density per unit of volume of S³", **BELOW)
+    colour_bar(figure, axes, scale, "density per unit of volume of S³", **BAR_BELOW)
     return figure
 
 
-def slice_of(density: AbstractDensity, height: float, cells: int) -> SphereField:
-    """The log density at (√(1 − h²)·s, h) of S³ as a function of s ∈ S²."""
+def slice_field(density: AbstractDensity, height: float, cells: int) -> SphereField:
+    """Return the log density at (√(1 − h²)·s, h) of S³ as a function of s ∈ S²."""
 
     def logs(directions: np.ndarray) -> np.ndarray:
         return log_density(density, on_slice(directions, height))
@@ -156,14 +156,14 @@ def slice_of(density: AbstractDensity, height: float, cells: int) -> SphereField
 
 
 def on_slice(directions: np.ndarray, height: float) -> np.ndarray:
-    """(√(1 − h²)·s, h) of unit vectors s."""
+    """Return (√(1 − h²)·s, h) for unit vectors s."""
     last = np.full((len(directions), 1), height)
     return np.concatenate([np.sqrt(1 - height**2) * directions, last], axis=1)
 
 
 def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
-    """p above q on T², by both angles."""
-    figure = sheet(7.4, 5.55)
+    """Plot p above q on T², against both angles."""
+    figure = blank_figure(7.4, 5.55)
     axes: Any = figure.subplots(2, len(pairs), sharex=True, sharey=True)
     ticks, words = np.linspace(0, 2 * np.pi, 5), ("0", "π/2", "π", "3π/2", "2π")
     names = ("correlated", "unimodal", "multimodal")
@@ -183,7 +183,7 @@ def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
             ax.set_yticks(ticks, words, fontsize=TINY)
         column[0].set_title(name, fontsize=SMALL + 1)
         column[1].set_xlabel("θ₁ (rad)", fontsize=SMALL)
-        how = BELOW | {"shrink": 0.95, "aspect": 24, "pad": 0.03}
+        how = BAR_BELOW | {"shrink": 0.95, "aspect": 24, "pad": 0.03}
         colour_bar(figure, column, scale, "density per rad²", **how)
     for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
         ax.set_ylabel(f"{words}\nθ₂ (rad)", fontsize=SMALL)
@@ -191,15 +191,15 @@ def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
 
 
 def torus_logs(density: AbstractDensity, side: int) -> np.ndarray:
-    """Log densities [θ₂, θ₁] at the middles of side × side cells of [0, 2π)²."""
+    """Return log densities [θ₂, θ₁] at the centres of side × side cells of [0, 2π)²."""
     middles = (np.arange(side) + 0.5) / side * 2 * np.pi
     points = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
     wrapped = (points + np.pi) % (2 * np.pi) - np.pi
     return log_density(density, wrapped).reshape(side, side)
 
 
-SHOWN, DRAWN = 1_500, 20_000
-"""Rotations drawn as dots, and in the histogram."""
+MAX_DOTS, HISTOGRAM_SAMPLES = 1_500, 20_000
+"""Rotations shown as dots, and samples in the histogram."""
 POLES = {
     "x": (0.0, 0.0),
     "y": (90.0, 0.0),
@@ -210,24 +210,24 @@ POLES = {
 
 
 def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
-    """Samples of p and q by the axes of rotation, coloured by the angle; below, its density."""
+    """Plot samples of p and q by rotation axis, coloured by angle; below, the angle's density."""
     (pair,) = pairs
-    n = min(DRAWN, 2 * cells)
-    keys = jax.random.split(jax.random.key(KEY))
-    drawn = [d.sample(n, key=key) for d, key in zip(pair, keys, strict=True)]
-    figure = sheet(7.4, 4.3)
+    n = min(HISTOGRAM_SAMPLES, 2 * cells)
+    keys = jax.random.split(jax.random.key(SEED))
+    samples = [d.sample(n, key=key) for d, key in zip(pair, keys, strict=True)]
+    figure = blank_figure(7.4, 4.3)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 0.85))
     norm, charts = Normalize(0, 180), []
-    for i, (rows, words) in enumerate(zip(drawn, ("target", "learned"), strict=True)):
+    for i, (rows, words) in enumerate(zip(samples, ("target", "learned"), strict=True)):
         ax: Any = figure.add_subplot(grid[0, i], projection="mollweide")
-        _axes_of_rotations(ax, rows[:SHOWN], norm)
-        ax.set_title(f"{words}, {len(rows[:SHOWN]):,} samples", fontsize=SMALL + 1)
+        _axes_of_rotations(ax, rows[:MAX_DOTS], norm)
+        ax.set_title(f"{words}, {len(rows[:MAX_DOTS]):,} samples", fontsize=SMALL + 1)
         charts.append(ax)
     bar = figure.colorbar(ScalarMappable(norm, MAP), ax=charts, shrink=0.8, aspect=20, pad=0.02)
     bar.set_label("rotation angle (°)", fontsize=SMALL)
     bar.set_ticks(list(range(0, 181, 45)))
     bar.ax.tick_params(labelsize=TINY)
-    _angles_of_rotations(figure.add_subplot(grid[1, :]), pair, drawn[1])
+    _angles_of_rotations(figure.add_subplot(grid[1, :]), pair, samples[1])
     return figure
 
 
@@ -268,9 +268,9 @@ def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
 
 
 def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 4900) -> np.ndarray:
-    """The density per degree of the angle ω of rotations, by the mean over their axes n.
+    """Return the density per degree of the rotation angle ω, by the mean over axes n.
 
-    Against Haar measure, n is uniform and ω has the density (1 − cos ω)/π per radian.
+    Under Haar measure, n is uniform and ω has the density (1 − cos ω)/π per radian.
     """
     log_volume = density.manifold.log_total_volume()
 

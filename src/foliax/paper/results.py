@@ -1,6 +1,6 @@
 """Stored trials: one JSON file for each table, `{row name: {trial number: trial}}`.
 
-A trial's settings are data that `foliax.io` reads: renamed classes and fields still agree.
+A trial's settings are data that `foliax.io` reads, so that classes and fields can be renamed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,22 @@ ENCODED = ("spec", "dequantization", "target")
 
 
 def settings(row: Row, number: int) -> Trial:
-    """What a trial depends on, as JSON: a stored trial counts only if its settings agree."""
+    """Return the settings of a trial as JSON; a stored trial is valid only if they agree.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number, which is also its seed.
+
+    Returns:
+        Names and values; objects of foliax are encoded by `foliax.io`.
+    """
     return {
         "table": row.table,
         "density": row.density,
         "method": row.method,
         "trial": number,
         "spec": io.to_json(row.spec),
-        "dequantization": io.to_json(row.where),
+        "dequantization": io.to_json(row.dequantization),
         "target": io.to_json(row.target(number)),
         "steps": row.spec.training.steps,
         "rows": row.rows,
@@ -35,10 +43,18 @@ def settings(row: Row, number: int) -> Trial:
 
 
 def has_settings(found: Any, row: Row, number: int) -> bool:
-    """Whether a stored trial has the settings of a row.
+    """Return whether a stored trial has the settings of a row.
 
-    The stored objects are read and written again before they are compared: this applies aliases,
-    renamed fields, and the defaults of fields that are newer than the trial.
+    Decodes and encodes the stored objects before comparing. This applies aliases, renamed fields,
+    and the defaults of fields that are newer than the trial.
+
+    Args:
+        found: The stored trial, or None.
+        row: The row of the table.
+        number: The trial's number.
+
+    Returns:
+        True if all settings agree; False if they differ or cannot be read.
     """
     wanted = settings(row, number)
     try:
@@ -57,7 +73,7 @@ class Results:
         self._tables: dict[str, Table] = {}
 
     def find(self, row: Row, number: int) -> Trial | None:
-        """A trial of a row, if there is one of the same settings."""
+        """Return a trial of a row, or None if none has the same settings."""
         if row.table not in self._tables:
             self._tables[row.table] = read(path_of(self.folder, row.table))
         found = self._tables[row.table].get(row.name, {}).get(str(number))
@@ -65,9 +81,18 @@ class Results:
 
 
 def save(folder: Path, row: Row, number: int, found: Trial) -> None:
-    """Add a trial to its table's file, or replace it; the file is replaced whole or not at all.
+    """Add or replace a trial in its table's file, atomically.
 
     Only one process may write to a folder at a time.
+
+    Args:
+        folder: Where the tables' files are; created if it does not exist.
+        row: The row of the table.
+        number: The trial's number.
+        found: The trial, as `trial.measure` returns it.
+
+    Raises:
+        ValueError: The trial has a number that is not finite, or the file is damaged.
     """
     path = path_of(folder, row.table)
     table = read(path)
@@ -78,7 +103,7 @@ def save(folder: Path, row: Row, number: int, found: Trial) -> None:
 
 
 def read(path: Path) -> Table:
-    """The trials of a table; none if there is no file.
+    """Read the trials of a table; return {} if there is no file.
 
     Raises:
         ValueError: The file is not JSON, or has another layout.
@@ -95,7 +120,7 @@ def read(path: Path) -> Table:
 
 
 def as_text(table: Table) -> str:
-    """JSON with rows and trials in order, and one line for each entry of a trial: small diffs."""
+    """Format a table as sorted JSON with one line for each entry of a trial, for small diffs."""
     ordered = {
         name: {number: row[number] for number in sorted(row, key=lambda text: (len(text), text))}
         for name, row in sorted(table.items())
@@ -104,7 +129,7 @@ def as_text(table: Table) -> str:
 
 
 def _text(value: Any, blocks: int, indent: str = "") -> str:
-    """JSON whose outermost `blocks` levels of objects have a line for each entry."""
+    """Format JSON with one line for each entry of the outermost `blocks` levels."""
     if not blocks or not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     inner = indent + " "
@@ -116,5 +141,5 @@ def _text(value: Any, blocks: int, indent: str = "") -> str:
 
 
 def path_of(folder: Path, table: str) -> Path:
-    """The file of a table."""
+    """Return the path of a table's file."""
     return folder / f"{table}.json"

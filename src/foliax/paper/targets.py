@@ -1,4 +1,4 @@
-"""Densities with exact samplers and normalisers: the paper's synthetic targets."""
+"""The paper's synthetic targets: densities with exact normalisers and samplers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ Vectors = tuple[tuple[float, ...], ...]
 
 @storable("targets.SphereModes")
 class SphereModes(AbstractTarget):
-    """p(y) ∝ Σ_i exp(κ yᵀμ_i) on S^d: a mixture of von Mises–Fisher, of concentrations κ‖μ_i‖."""
+    """p(y) ∝ Σ_i exp(κ yᵀμ_i) on S^d: von Mises–Fisher components of concentration κ‖μ_i‖.
+
+    Attributes:
+        manifold: The sphere.
+        modes: The vectors μ_i; their norms may differ from 1.
+        kappa: κ > 0.
+    """
 
     manifold: Sphere
     modes: Vectors = eqx.field(static=True)
@@ -63,7 +69,12 @@ class SphereModes(AbstractTarget):
 
 @storable("targets.TorusModes")
 class TorusModes(AbstractTarget):
-    """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equal von Mises products of concentration 1."""
+    """p(θ) ∝ Σ_i exp(Σ_j cos(θ_j − φ_ij)) on T^d: equally weighted von Mises products, κ = 1.
+
+    Attributes:
+        manifold: The torus.
+        modes: The angles φ_i, in radians.
+    """
 
     manifold: Torus
     modes: Vectors = eqx.field(static=True)
@@ -84,7 +95,12 @@ class TorusModes(AbstractTarget):
 
 @storable("targets.TorusCorrelated")
 class TorusCorrelated(AbstractTarget):
-    """p(θ) ∝ exp(cos(θ₁ + θ₂ − φ)) on T²."""
+    """p(θ) ∝ exp(cos(θ₁ + θ₂ − φ)) on T².
+
+    Attributes:
+        manifold: The torus T².
+        phase: φ, in radians.
+    """
 
     manifold: Torus
     phase: float = eqx.field(static=True)
@@ -107,10 +123,15 @@ LOG_CIRCLE = float(log_vmf_normaliser(1.0, 1)) + 1
 
 @storable("targets.RotationModes")
 class RotationModes(AbstractTarget):
-    """p(O) ∝ Σ_i exp(−‖O − Ω_i‖²/(2σ²)) on SO(3): equal matrix Fisher densities, isotropic.
+    """p(O) ∝ Σ_i exp(−‖O − Ω_i‖²/(2σ²)) on SO(3): equally weighted isotropic matrix Fisher.
 
-    `modes`: the diagonals of the Ω_i. Each factor depends on the angle ω from Ω_i only:
-    exp(−2(1 − cos ω)/σ²), against the Haar density (1 − cos ω)/π of angles.
+    Each component depends only on the angle ω from Ω_i: exp(−2(1 − cos ω)/σ²), where the Haar
+    measure has the density (1 − cos ω)/π of angles.
+
+    Attributes:
+        manifold: SO(3).
+        modes: The diagonals of the Ω_i, which are diagonal.
+        sigma: σ > 0.
     """
 
     manifold: SpecialOrthogonal
@@ -143,32 +164,36 @@ class RotationModes(AbstractTarget):
 class Procrustes(AbstractTarget):
     """p(O) ∝ exp(−‖B − OA‖²/(2σ²)) ∝ exp(tr FᵀO) on O(3), F = BAᵀ/σ².
 
-    Two matrix Fisher densities: rotations R with F, and reflections −R with −F. With the
-    eigenvalues e₀ ≥ e₁ ≥ … of the form S of F, qᵀSq = tr FᵀR, each is Bingham's in the quaternion
-    q of R, of rates e₀ − e_j and mass e^{e₀} E exp(−Σ (e₀ − e_j) q_j²).
+    This is a mixture of two matrix Fisher densities: rotations R with F, and reflections −R with
+    −F. Let S be the quadratic form with qᵀSq = tr FᵀR, and e₀ ≥ e₁ ≥ … its eigenvalues. Then the
+    quaternion q of R has a Bingham density with rates e₀ − e_j and mass
+    e^{e₀} E exp(−Σ (e₀ − e_j) q_j²).
+
+    Attributes:
+        manifold: O(3).
+        attraction: F, by rows.
     """
 
     manifold: Stiefel
     attraction: Vectors = eqx.field(static=True)
-    """F, by rows."""
 
     def _log_prob(
         self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         height = jnp.asarray(self.attraction, y.dtype).reshape(-1) @ y
-        return exactly(height - np.logaddexp.reduce(self._parts()[2]))
+        return exactly(height - np.logaddexp.reduce(self._components()[2]))
 
     def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
-        frames, rates, log_masses = map(jnp.asarray, self._parts())
+        frames, rates, log_masses = map(jnp.asarray, self._components())
         side = jax.random.categorical(k1, log_masses)
-        envelope = jnp.asarray(envelopes(self._parts()[1]))[side]
+        envelope = jnp.asarray(envelopes(self._components()[1]))[side]
         q = sample_bingham(rates[side], envelope, key=k2) @ frames[side]
         turn = rotation_of_quaternion(q / jnp.linalg.norm(q))
         return (jnp.where(side == 0, turn, -turn)).reshape(-1)
 
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Frames (the mode first), rates and log masses of the rotations and the reflections."""
+    def _components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return frames (mode first), rates and log masses of the rotations and the reflections."""
         with jax.ensure_compile_time_eval():
             form = np.asarray(quaternion_form(jnp.asarray(self.attraction)), float)
         heights, vectors = np.linalg.eigh(np.stack([form, -form]))
@@ -179,7 +204,7 @@ class Procrustes(AbstractTarget):
 
 
 def sphere_s2() -> SphereModes:
-    """The paper's four modes on S²."""
+    """Return the paper's four modes on S²."""
     modes = (
         (0.763, 0.643, 0.071),
         (0.455, -0.708, 0.540),
@@ -190,7 +215,7 @@ def sphere_s2() -> SphereModes:
 
 
 def sphere_s3() -> SphereModes:
-    """The paper's four modes on S³."""
+    """Return the paper's four modes on S³."""
     modes = (
         (-0.129, 0.070, 0.659, -0.738),
         (-0.990, -0.076, 0.118, -0.017),
@@ -201,28 +226,37 @@ def sphere_s3() -> SphereModes:
 
 
 def torus_unimodal() -> TorusModes:
-    """The paper's unimodal density on T²."""
+    """Return the paper's unimodal density on T²."""
     return TorusModes(Torus(2), ((4.18, 5.96),))
 
 
 def torus_multimodal() -> TorusModes:
-    """The paper's three modes on T²."""
+    """Return the paper's three modes on T²."""
     return TorusModes(Torus(2), ((0.21, 2.85), (1.89, 6.18), (3.77, 1.56)))
 
 
 def torus_correlated() -> TorusCorrelated:
-    """The paper's correlated density on T²."""
+    """Return the paper's correlated density on T²."""
     return TorusCorrelated(Torus(2), 1.94)
 
 
 def rotations_so3() -> RotationModes:
-    """The paper's three modes on SO(3), σ = 1/2."""
+    """Return the paper's three modes on SO(3), σ = 1/2."""
     modes = ((1.0, 1.0, 1.0), (-1.0, -1.0, 1.0), (-1.0, 1.0, -1.0))
     return RotationModes(SpecialOrthogonal(3), modes, 0.5)
 
 
 def procrustes(seed: int = 0, points: int = 10, sigma: float = 1.0) -> Procrustes:
-    """The paper's posterior on O(3) of B = OA + σ·noise; the seed draws A, O and the noise."""
+    """Return the paper's Procrustes posterior on O(3) of B = OA + σ·noise.
+
+    Args:
+        seed: Seed of A, O and the noise.
+        points: Columns of A and B, 10 as in the paper.
+        sigma: σ; the paper does not give it.
+
+    Returns:
+        The posterior density of O.
+    """
     rng = np.random.default_rng(seed)
     cloud = rng.normal(size=(3, points))
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))

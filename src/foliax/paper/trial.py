@@ -1,4 +1,4 @@
-"""One trial of one row: training and evaluation."""
+"""Train and evaluate one trial of a row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractTarget, Dataset, DequantizedDensity
-from ..estimators import DequantizedFlow, FitResult, ManifoldODE, MobiusFlow, refine_dequantizer
+from ..estimators import (
+    DequantizedFlow,
+    FitResult,
+    ManifoldODE,
+    MobiusFlow,
+    refine_dequantizer,
+)
 from ..estimators.dequantized_flow import START_ROWS
 from ..evaluation import metrics
 from ..manifolds import AbstractManifold
@@ -24,27 +30,37 @@ from ..training.history import INTERRUPTED
 from .recipes import Row
 from .results import settings
 
-SAMPLES, EXACT = 20_000, 100_000
-"""Samples of q and of p for their moments: p's are cheap."""
-ANGLES = "raw angles"
+MODEL_SAMPLES, TARGET_SAMPLES = 20_000, 100_000
+"""Samples of q and of p for their moments; samples of p are cheap."""
+RAW_ANGLES = "raw angles"
 VERSIONS = ("foliax", "jax", "equinox", "flowjax", "optax")
 
 
 def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, Any]:
-    """What is stored of trial `number` of a row, by what `fit` gave."""
+    """Evaluate a trained trial.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number.
+        fitted: The fit that `fit` returned.
+        draws: The number of training draws that `fit` returned.
+
+    Returns:
+        What is stored: settings, metrics with their errors, times and versions.
+    """
     target = row.target(number)
-    compare_key, q_key, p_key = jax.random.split(key_of(row, number), 5)[2:]
-    settle_key = jax.random.fold_in(compare_key, 0)
+    compare_key, q_key, p_key = jax.random.split(trial_key(row, number), 5)[2:]
+    refine_key = jax.random.fold_in(compare_key, 0)
     began = time.monotonic()
     density = fitted.density
-    if isinstance(density, DequantizedDensity) and math.isfinite(row.tol):
-        # What is compared is the same density; its estimates are better.
-        density = refine_dequantizer(density, key=settle_key)
+    if isinstance(density, DequantizedDensity) and math.isfinite(row.tolerance):
+        # The density stays the same; its estimates get better.
+        density = refine_dequantizer(density, key=refine_key)
     found = metrics.compare(
-        density.with_budget("coarse"), target, row.points, key=compare_key, tol=row.tol
+        density.with_budget("coarse"), target, row.points, key=compare_key, tol=row.tolerance
     )
-    drawn = fitted.density.sample(min(SAMPLES, 10 * row.points), key=q_key)
-    exact = target.sample(EXACT, key=p_key)
+    drawn = fitted.density.sample(min(MODEL_SAMPLES, 10 * row.points), key=q_key)
+    exact = target.sample(TARGET_SAMPLES, key=p_key)
     embed = eqx.filter_jit(jax.vmap(target.manifold.features))
     moments = metrics.moments(
         *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
@@ -61,9 +77,9 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
         "KL(p‖q), self-normalised": found.self_normalised_pq,
     }
     if row.angles:
-        # In [0, 2π), as the paper's.
+        # Angles in [0, 2π), as in the paper.
         raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
-        measured |= {f"mean, {ANGLES}": raw.mean, f"covariance, {ANGLES}": raw.covariance}
+        measured |= {f"mean, {RAW_ANGLES}": raw.mean, f"covariance, {RAW_ANGLES}": raw.covariance}
     return {
         **settings(row, number),
         "parameters": fitted.record.parameters,
@@ -76,15 +92,26 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
     }
 
 
-def key_of(row: Row, number: int) -> PRNGKeyArray:
-    """Another for every row and trial."""
+def trial_key(row: Row, number: int) -> PRNGKeyArray:
+    """Return a random key that differs for every row and trial."""
     return jax.random.fold_in(jax.random.key(number), zlib.crc32(row.name.encode()))
 
 
 def fit(row: Row, number: int) -> tuple[FitResult, int]:
-    """The density of trial `number`, whose seed it is, and how many draws it has seen."""
+    """Train a trial.
+
+    Args:
+        row: The row of the table.
+        number: The trial's number, which is also its seed.
+
+    Returns:
+        The fit, and the number of draws of the target that it has seen.
+
+    Raises:
+        KeyboardInterrupt: The training was interrupted.
+    """
     target, training = row.target(number), row.spec.training
-    rows_key, fit_key = jax.random.split(key_of(row, number), 5)[:2]
+    rows_key, fit_key = jax.random.split(trial_key(row, number), 5)[:2]
     drawn = training.steps * training.batch
     match row.spec:
         case MobiusFlow() as spec:
@@ -93,24 +120,25 @@ def fit(row: Row, number: int) -> tuple[FitResult, int]:
             fitted, draws = spec.fit(Dataset(sampler(target), target.manifold), key=fit_key), drawn
         case spec if row.rows:
             data = target.sample(row.rows, key=rows_key)
-            data = Dataset(data, target.manifold)
-            fitted, draws = mapped(spec, row).fit(data, key=fit_key), row.rows
+            fitted = with_dequantization(spec, row).fit(Dataset(data, target.manifold), key=fit_key)
+            draws = row.rows
         case spec:
             fresh = Dataset(sampler(target), target.manifold)
-            fitted, draws = mapped(spec, row).fit(fresh, key=fit_key), drawn + START_ROWS
+            fitted = with_dequantization(spec, row).fit(fresh, key=fit_key)
+            draws = drawn + START_ROWS
     if fitted.record.stopped == INTERRUPTED:
-        # The trainer would make do with what it has; a trial is whole or none.
+        # The trainer returns what it has so far, but a trial must be complete.
         raise KeyboardInterrupt
     return fitted, draws
 
 
-def mapped(spec: DequantizedFlow, row: Row) -> DequantizedFlow:
+def with_dequantization(spec: DequantizedFlow, row: Row) -> DequantizedFlow:
     """The row's estimator with the row's dequantization, where it names one."""
-    if isinstance(row.where, AbstractManifold):
+    if isinstance(row.dequantization, AbstractManifold):
         return spec
-    return dataclasses.replace(spec, dequantization=row.where)
+    return dataclasses.replace(spec, dequantization=row.dequantization)
 
 
 def sampler(target: AbstractTarget):
-    """Fresh draws for the trainer."""
+    """Return a function that draws fresh rows for the trainer."""
     return lambda key, n: jax.vmap(lambda k: target.sample(key=k))(jax.random.split(key, n))

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..base import MIN_ROWS_TO_HOLD_OUT, AbstractEstimator
+from ..base import MIN_ROWS_TO_HOLD_OUT, AbstractEstimator, name_estimator
 from ..kernel import LocalKernel, ScaleMixtureKernel
 from ..mixture import DirectionalMixture
 
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
+"""The mixture that users get by name."""
+name_estimator("mixture", lambda: MIXTURE)
 
 
 class Candidate(NamedTuple):

@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 from ...density import Dataset
 from ...registry import storable
 from ...training import Callback
-from ..base import AbstractEstimator, FitResult
+from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative
 from .components import AbstractKernels, ScaleKernels
 from .data import Data
@@ -32,6 +32,7 @@ LEAST = 300
 """Rows of a crowd, at the least."""
 
 
+@named_estimator("local kernel")
 @storable("rivals.LocalKernel")
 @dataclasses.dataclass(frozen=True)
 class LocalKernel(AbstractEstimator):

@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 from ...density import Dataset
 from ...registry import storable
 from ...training import Callback, Record
-from ..base import AbstractEstimator, FitResult
+from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative, leave_one_out, useful
 from .components import ScaleKernels
 from .data import Data, merged, share_within
@@ -29,6 +29,7 @@ DEPTH = 20.0
 """Nats below its peak from which a kernel hardly counts."""
 
 
+@named_estimator("kernel")
 @storable("rivals.ScaleMixtureKernel")
 @dataclasses.dataclass(frozen=True)
 class ScaleMixtureKernel(AbstractEstimator):

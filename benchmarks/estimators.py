@@ -1,11 +1,13 @@
-"""How well the manifold flows do: `python -m benchmarks.rivals [ROW …]`, or `… contract [NAME …]`.
+"""Measure flows on manifolds, kernels and mixtures: `python -m benchmarks.estimators [ROW …]`.
 
-Rows: the paper's targets by reverse KL, that is with the target's log density in hand and no
-samples, at no more than the paper's parameters; the exponential map learns from samples. One seed
-each, not the one the settings were chosen with. `contract`: each rival's total mass, divergences
-in 20 fits, NaNs in a million samples and their log densities, and a flow's worst
-inverse∘forward; `mass`: of what is stored of it, total mass alone, measured anew. Results are
-stored in benchmarks/results/rivals.json as they come.
+The flows learn the paper's targets by reverse KL, from the target's log density and without
+samples, with at most the paper's number of parameters. The exponential map learns from samples.
+Each row uses one seed, not the one that chose its settings.
+
+`python -m benchmarks.estimators contract [NAME …]` measures total mass, divergences in 20 fits,
+NaNs in a million samples and their log densities, and the worst inverse∘forward of a flow; `mass`
+measures the stored estimators' total mass again. Each result is stored in
+benchmarks/results/estimators.json when it ends.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from foliax.evaluation import metrics
 from foliax.paper import targets
 from foliax.training import Training
 
-RESULTS = Path(__file__).parent / "results" / "rivals.json"
+RESULTS = Path(__file__).parent / "results" / "estimators.json"
 S2, S3, SO3 = targets.sphere_s2(), targets.sphere_s3(), targets.rotations_so3()
 CORRELATED, UNIMODAL = targets.torus_correlated(), targets.torus_unimodal()
 MULTIMODAL = targets.torus_multimodal()
@@ -51,7 +53,7 @@ def by(steps, batch, rate, **more):
 
 
 TORUS, SPHERE = by(4_000, 256, 5e-3), by(6_000, 256, 5e-3)
-# name: (target, description, the paper's KL(q‖p) or, in splines' case, that of its Möbius flow)
+# name: (target, estimator, the paper's KL(q‖p); for splines, that of its Möbius flow)
 ROWS = {
     "Möbius T² correlated": (CORRELATED, MobiusFlow(9, training=TORUS), 0.0021),
     "Möbius T² unimodal": (UNIMODAL, MobiusFlow(9, training=TORUS), 0.0008),
@@ -84,7 +86,7 @@ SAMPLED = {
     "mixture": DirectionalMixture(max_components=8),
     "stack": Stacking((*KERNELS, DirectionalMixture(4))),
 }
-# name: (target, description); the flows' trainings are short here.
+# name: (target, estimator); flows have short trainings here.
 CONTRACT = {
     name: (target, dataclasses.replace(spec, training=SHORT))
     for name, (target, spec, _) in ROWS.items()
@@ -96,7 +98,7 @@ CONTRACT = {
 }
 
 
-def fitted(name: str, seed: int):
+def fit_row(name: str, seed: int):
     target, spec, _ = ROWS[name]
     key = jax.random.key(seed)
     if isinstance(spec, AbstractManifoldFlow):
@@ -107,8 +109,8 @@ def fitted(name: str, seed: int):
 
 def measure(name: str) -> dict:
     target, spec, limit = ROWS[name]
-    fit = fitted(name, SEED)
-    # Evaluating a solver's steps takes its time.
+    fit = fit_row(name, SEED)
+    # An ODE solver is slow to evaluate.
     n = 5_000 if isinstance(spec, ManifoldODE) else 20_000
     found = metrics.compare(fit.density, target, n, key=jax.random.key(SEED + 1))
     return {
@@ -126,7 +128,7 @@ def measure(name: str) -> dict:
 
 
 def sampled_fit(name: str, seed: int) -> tuple[FitResult, np.ndarray]:
-    """A short fit to samples of the target, and a thousand of them."""
+    """Return a short fit to samples of the target, and a thousand of the samples."""
     target, spec = CONTRACT[name]
     few = target.sample(1000, key=jax.random.key(SEED + seed))
     data = fresh(target) if hasattr(spec, "training") else few
@@ -134,19 +136,19 @@ def sampled_fit(name: str, seed: int) -> tuple[FitResult, np.ndarray]:
 
 
 def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
-    """Of fits to samples: 20 seeds, and the last one's samples, mass and inverse."""
+    """Fit with 20 seeds; check samples, mass and inverse of the last fit."""
     diverged, density = 0, None
     for seed in range(seeds):
         fit, few = sampled_fit(name, seed)
         density = fit.density
-        score, _ = metrics.log_densities(density, few, key=jax.random.key(seed))
+        score = metrics.log_prob_once(density, few, key=jax.random.key(seed)).value
         diverged += not np.isfinite(score).all() or any(
             event.startswith("Diverged") for event in fit.record.events
         )
     assert density is not None
     rows = density.sample(samples, key=jax.random.key(SEED))
     scored = min(samples, evaluations(name))
-    value, _ = density.log_probs(rows[:scored], np.arange(scored), jax.random.key(SEED), 4096)
+    value = metrics.log_prob_once(density, rows[:scored], key=jax.random.key(SEED)).value
     return {
         "mass": mass(name, density),
         "seeds": seeds,
@@ -159,7 +161,7 @@ def contract(name: str, seeds: int = 20, samples: int = 1_000_000) -> dict:
 
 
 def evaluations(name: str) -> int:
-    """How many log densities a rival can afford."""
+    """Return how many log densities can be evaluated in reasonable time."""
     _, spec = CONTRACT[name]
     if isinstance(spec, ManifoldODE):
         return 20_000
@@ -167,7 +169,7 @@ def evaluations(name: str) -> int:
 
 
 def mass(name: str, density) -> metrics.Estimate:
-    """Total mass, by as many samples as a standard error of 0.1 % needs or the rival affords."""
+    """Estimate total mass to a standard error of 0.1 %, within the affordable evaluations."""
     target, _ = CONTRACT[name]
     n = 20_000
     while True:
@@ -178,13 +180,13 @@ def mass(name: str, density) -> metrics.Estimate:
 
 
 def weigh(name: str) -> dict:
-    """What is stored of a rival, with its mass measured anew."""
+    """Return the stored result with a new estimate of the mass."""
     known = stored()["contract"][name]
     return known | {"mass": mass(name, sampled_fit(name, known["seeds"] - 1)[0].density)}
 
 
 def round_trip(density, n: int = 20_000) -> float | None:
-    """The worst distance of inverse(forward(x)) from x, over max(1, the inverse's stretch)."""
+    """Return the largest distance of inverse(forward(x)) from x over max(1, stretch)."""
     if not isinstance(density, PushForward):
         return None
 
@@ -200,7 +202,7 @@ def round_trip(density, n: int = 20_000) -> float | None:
 
 
 def show_contract(results: dict) -> None:
-    table = Table("rival", "mass", "seeds diverged", "NaN in samples", "worst inverse∘forward")
+    table = Table("estimator", "mass", "seeds diverged", "NaN in samples", "worst inverse∘forward")
     for name, r in results.items():
         trip = r["inverse∘forward"]
         table.add_row(
