@@ -131,13 +131,13 @@ def fit_and_save(
     from foliax.estimators.auto import fit_watched
     from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
-    from foliax.io.training_data import gather, split
+    from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
     mass_key = jax.random.fold_in(k2, 1)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split(len(table.points), held_out if keep_rows else 0.0, k1)
+    train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.naming_columns():
             fitted = fit_watched(
@@ -151,7 +151,9 @@ def fit_and_save(
             )
         stage.show("measuring the total mass")
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
-    evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
+    training_data = None
+    if keep_rows:
+        training_data = collect_training_data(table.frame, table.weights, table.schema, train, test)
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
     model_file.save(
@@ -160,8 +162,8 @@ def fit_and_save(
         spec=spec,
         schema=table.schema,
         record=fitted.record,
-        evidence=evidence,
-        **about,
+        training_data=training_data,
+        extra=about,
     )
     if interrupted:
         raise KeyboardInterrupt(

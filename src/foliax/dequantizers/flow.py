@@ -15,6 +15,7 @@ from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 from paramax import unwrap
 
+from ..flows.transformers import SplineTransformer, use_transformer
 from ..manifolds import AbstractDequantization
 from ..manifolds.auxiliary import Auxiliary
 from ..registry import storable
@@ -69,10 +70,11 @@ class ConditionalFlow(AbstractDequantizerSpec):
     def build(
         self, dequantization: AbstractDequantization, *, key: PRNGKeyArray
     ) -> FlowDequantizer:
+        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
         flow = masked_autoregressive_flow(
             key,
             base_dist=StandardNormal(jnp.zeros(dequantization.auxiliary.size)),
-            transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+            transformer=spline,
             cond_dim=count(dequantization.manifold),
             flow_layers=self.layers,
             nn_width=self.width,
@@ -82,4 +84,5 @@ class ConditionalFlow(AbstractDequantizerSpec):
         small = jax.tree.map(
             lambda leaf: leaf * 0.3 if eqx.is_inexact_array(leaf) else leaf, flow.bijection
         )
+        small = use_transformer(small, SplineTransformer.of(spline))
         return FlowDequantizer(small, dequantization.auxiliary)

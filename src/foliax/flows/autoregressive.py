@@ -17,6 +17,7 @@ from foliax.flows.adapter import flow_to_normal, near_identity
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.flows.coupling import ACTIVATIONS
 from foliax.flows.scaled import Scaled
+from foliax.flows.transformers import SplineTransformer, use_transformer
 from foliax.registry import storable
 
 
@@ -54,11 +55,12 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             raise ValueError(
                 f"Unknown activation {self.activation!r}; choose from {sorted(ACTIVATIONS)}."
             )
+        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
         bijections: list[AbstractBijection] = []
         for layer_key in jr.split(key, self.layers):
             layer = MaskedAutoregressive(
                 layer_key,
-                transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+                transformer=spline,
                 dim=dim,
                 nn_width=self.width,
                 nn_depth=self.depth,
@@ -67,4 +69,5 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             where = lambda m: m.masked_autoregressive_mlp  # noqa: E731
             bijections.append(eqx.tree_at(where, layer, replace_fn=near_identity))
             bijections.append(Flip((dim,)))
-        return Scaled(flow_to_normal(Chain(bijections)), shift, scale)
+        chain = use_transformer(Chain(bijections), SplineTransformer.of(spline))
+        return Scaled(flow_to_normal(chain), shift, scale)

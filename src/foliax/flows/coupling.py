@@ -7,20 +7,23 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import paramax
 from flowjax.bijections import (
     AbstractBijection,
-    Affine,
     Chain,
     Coupling,
     RationalQuadraticSpline,
 )
 from jaxtyping import Array, Float, PRNGKeyArray
-from paramax.utils import inv_softplus
 
 from foliax.flows.adapter import flow_to_normal, near_identity
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.flows.scaled import Scaled
+from foliax.flows.transformers import (
+    AffineTransformer,
+    SplineTransformer,
+    softplus_affine,
+    use_transformer,
+)
 from foliax.registry import storable
 
 ACTIVATIONS: dict[str, Callable] = {
@@ -89,13 +92,6 @@ def coupling_chain(
     return Chain(bijections)
 
 
-def softplus_affine(min_scale: float) -> Affine:
-    """s ↦ scale · s + shift, scale = softplus(·) + min_scale, starting at the identity."""
-    raw = inv_softplus(1.0 - min_scale)
-    scale = paramax.Parameterize(lambda a: jax.nn.softplus(a) + min_scale, raw)
-    return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
-
-
 @storable("ambient.RealNVP")
 @dataclasses.dataclass(frozen=True)
 class RealNVP(AbstractAmbientSpec):
@@ -121,8 +117,9 @@ class RealNVP(AbstractAmbientSpec):
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
+        affine = softplus_affine(self.min_scale)
         chain = coupling_chain(
-            softplus_affine(self.min_scale),
+            affine,
             dim,
             layers=self.layers,
             width=self.width,
@@ -131,6 +128,7 @@ class RealNVP(AbstractAmbientSpec):
             split=self.split,
             key=key,
         )
+        chain = use_transformer(chain, AffineTransformer.of(affine, self.min_scale))
         return Scaled(flow_to_normal(chain), shift, scale)
 
 
@@ -160,8 +158,9 @@ class SplineCoupling(AbstractAmbientSpec):
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
+        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
         chain = coupling_chain(
-            RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+            spline,
             dim,
             layers=self.layers,
             width=self.width,
@@ -170,4 +169,5 @@ class SplineCoupling(AbstractAmbientSpec):
             split=self.split,
             key=key,
         )
+        chain = use_transformer(chain, SplineTransformer.of(spline))
         return Scaled(flow_to_normal(chain), shift, scale)

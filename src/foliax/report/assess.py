@@ -13,7 +13,7 @@ from scipy.stats import betabinom, kstwobign
 from ..density import AbstractDensity, evaluate
 from ..evaluation import samples
 from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, Split, contest
-from ..io.training_data import Evidence
+from ..io.training_data import TrainingData
 from ..tables import Schema
 
 DRAWS = 2500
@@ -72,7 +72,7 @@ class Assessment(NamedTuple):
 def assess(
     density: AbstractDensity,
     schema: Schema,
-    evidence: Evidence,
+    evidence: TrainingData,
     *,
     key: PRNGKeyArray,
     show: Callable[[str], None] = lambda text: None,
