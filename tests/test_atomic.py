@@ -30,9 +30,12 @@ def test_a_file_appears_at_the_end(tmp_path):
 
 
 def test_a_failure_leaves_the_old_file(old):
-    with pytest.raises(KeyboardInterrupt), open_atomic(old) as file:
-        file.write(b"half of it")
+    def interrupted():
+        yield b"half of it"
         raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), open_atomic(old) as file:
+        file.writelines(interrupted())
     assert old.read_bytes() == b"old"
     assert os.listdir(old.parent) == [old.name]
 

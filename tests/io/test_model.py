@@ -260,7 +260,7 @@ def test_a_density_in_the_place_of_a_spec_is_refused(path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ModelFileError, match="There is no model file .*none.foliax"):
+    with pytest.raises(ModelFileError, match=r"There is no model file .*none\.foliax"):
         io.load(tmp_path / "none.foliax")
 
 

@@ -248,7 +248,7 @@ def fingerprint(value: CustomSpace) -> dict[str, str]:
 
 
 def iterate_parts(space: CustomSpace) -> Iterator[CustomSpace]:
-    """Yield the manifolds and dequantizations inside, and the manifolds' default dequantizations."""
+    """Yield the manifolds and dequantizations inside, with default dequantizations."""
     for part in _nested_spaces(space):
         yield part
         if isinstance(part, AbstractManifold):

@@ -25,7 +25,7 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
         raise ValueError(f"{path}: pictures are {', '.join(FORMATS)} files, not '{path.suffix}'.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}. Create it first.")
-    with atomic_path(path) as temporary:
-        with matplotlib.rc_context({"svg.hashsalt": "foliax", "pdf.fonttype": 42}):
-            figure.savefig(temporary, format=suffix[1:], dpi=dpi, metadata=FORMATS[suffix])
+    settings = matplotlib.rc_context({"svg.hashsalt": "foliax", "pdf.fonttype": 42})
+    with atomic_path(path) as temporary, settings:
+        figure.savefig(temporary, format=suffix[1:], dpi=dpi, metadata=FORMATS[suffix])
     return path

@@ -122,8 +122,8 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
 def _fewer(train: Rows) -> Iterator[str]:
     if len(train.frame) < train.total:
         yield m.paragraph(
-            f"The simpler models were fitted to the {len(train.frame):,} of {train.total:,} rows that "
-            "the model file keeps, so they are at a disadvantage; foliax compare uses all.",
+            f"The simpler models were fitted to the {len(train.frame):,} of {train.total:,} rows "
+            "that the model file keeps, so they are at a disadvantage; foliax compare uses all.",
             "faint",
         )
 
