@@ -48,9 +48,9 @@ def main(arguments: list[str]) -> int:
     if not names or "api" in names:
         stale = reference.write(DOCS / "api", check=check)
     if not check:
-        from foliax.cli.console import warm_up
+        from foliax.cli.console import enable_compilation_cache
 
-        warm_up()  # compiled programs are kept, as on the command line
+        enable_compilation_cache()  # compiled programs are kept, as on the command line
         for page in pages():
             if not names or str(page.relative_to(DOCS).with_suffix("")) in names:
                 began = time.monotonic()

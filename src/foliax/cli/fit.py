@@ -1,4 +1,4 @@
-"""`foliax fit`, and what the demonstration shares with it."""
+"""`foliax fit`, and the function that `foliax demo` shares with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import NO, Console, guarded
+from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.estimators import AbstractSpec, Fitted
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .tables import Table
 
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The model file; by default DATA.foliax.")
+    Path | None, typer.Option("--output", "-o", help="Write a model file; by default DATA.foliax.")
 ]
 HeldOut = Annotated[
     float,
     typer.Option(
-        help="Share of the rows, if there are 200, that is not fitted, so that a report can say "
-        "how good the fit is; 0 to fit all.",
+        help="Fraction of the rows to hold out, so that a report can assess the fit; 0 fits all. "
+        "Tables of fewer than 200 rows are fitted completely.",
         min=0,
         max=0.9,
     ),
@@ -31,17 +31,17 @@ KeepRows = Annotated[
     bool,
     typer.Option(
         "--rows/--no-rows",
-        help="Whether the model file keeps rows (7,000 at the most), which its report needs; "
-        "without, none are held out.",
+        help="Keep rows in the model file, at most 7,000, for its report. --no-rows also disables "
+        "the held-out split.",
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit with code 1 where the total mass of the result is off."),
+    typer.Option("--strict", help="Exit with code 1 if the total mass of the density is not 1."),
 ]
 
 
-@guarded
+@handle_errors
 def fit(
     data: o.Data,
     schema: o.SchemaText = None,
@@ -79,7 +79,7 @@ def fit(
     spec = spec_of(model, minutes=minutes, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
-    table = tables.read_any(
+    table = tables.read_and_choose_schema(
         console,
         data,
         schema,
@@ -92,7 +92,7 @@ def fit(
     fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
     record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
-        console.say(f"  {event}")
+        console.log(f"  {event}")
     found = {
         "output": str(output),
         "rows": rows,
@@ -110,7 +110,7 @@ def fit(
         "held out.",
     )
     if strict and mass_is_off(record):
-        raise typer.Exit(NO)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def fit_and_save(

@@ -207,10 +207,11 @@ def _decode(document: Document, decoder: Decoder) -> Model:
 
 def _decode_table(document: Document) -> tuple[Schema | None, TrainingData | None, Any]:
     """(schema, training data, extra), also of older files, which nest all three in `extra`."""
-    schema, data, extra = (document.get(k) for k in ("schema", "training_data", "extra"))
-    nested = "schema" not in document and isinstance(extra, dict)
-    if nested and extra.keys() == {"schema", "evidence", "about"}:
-        schema, data, extra = extra["schema"], extra["evidence"], dict(extra["about"])
+    extra: Any = document["extra"]
+    schema, data = document.get("schema"), document.get("training_data")
+    is_nested = isinstance(extra, dict) and extra.keys() == {"schema", "evidence", "about"}
+    if is_nested and "schema" not in document:
+        schema, data, extra = extra["schema"], extra["evidence"], extra["about"]
     try:
         return (
             None if schema is None else Schema.from_json(schema),
