@@ -9,8 +9,7 @@ import pytest
 
 from foliax import DequantizedFlow, Training, io
 from foliax.cli import console
-from foliax.estimators import dequantized_flow
-from foliax.estimators.kernel import bandwidths
+from foliax.estimators import ScaleMixtureKernel, dequantized_flow
 from foliax.flows import RealNVP
 
 from .running import QUAKES, run
@@ -70,7 +69,8 @@ def test_a_signal_that_python_dropped_still_ends_the_fit(table, output, monkeypa
 
 @SIGNALS
 def test_an_interrupt_before_a_fit_saves_nothing(table, output, number, monkeypatch):
-    monkeypatch.setattr(bandwidths, "find_relative", lambda *_: os.kill(os.getpid(), number))
+    interrupt = lambda *_, **named: os.kill(os.getpid(), number)  # noqa: E731
+    monkeypatch.setattr(ScaleMixtureKernel, "fit", interrupt)
     result = run("fit", table, "-s", SPHERE, "-m", "kernel", "-o", output, code=128 + number)
     assert "No output was changed" in result.output
     assert output.read_bytes() == b"a good model"
