@@ -61,6 +61,19 @@ def test_specs_come_back_equal(spec):
     assert restored(spec) == spec
 
 
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("realnvp", "ambient.AffineTransformer"),
+        ("spline", "ambient.SplineTransformer"),
+        ("autoregressive", "ambient.SplineTransformer"),
+    ],
+)
+def test_flows_name_their_transformers(name, identifier):
+    flow = SPECS[name].build(3, shift=jnp.zeros(3), scale=jnp.ones(3), key=KEY)
+    assert f"'class': '{identifier}'" in str(described(flow)[0])
+
+
 def test_special_values_come_back():
     values = (None, True, 2, 0.1, float("inf"), "é", (), [1, ("a",)], {"k": (1.5,)}, np.arange(3))
     found = restored(values)

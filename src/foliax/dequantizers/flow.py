@@ -8,7 +8,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from flowjax.bijections import AbstractBijection, RationalQuadraticSpline
+from flowjax.bijections import AbstractBijection
 from flowjax.distributions import Normal as StandardNormal
 from flowjax.flows import masked_autoregressive_flow
 from jax.scipy.special import ndtr, ndtri
@@ -70,11 +70,11 @@ class ConditionalFlow(AbstractDequantizerSpec):
     def build(
         self, dequantization: AbstractDequantization, *, key: PRNGKeyArray
     ) -> FlowDequantizer:
-        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
+        transformer = SplineTransformer.build(self.knots, self.interval)
         flow = masked_autoregressive_flow(
             key,
             base_dist=StandardNormal(jnp.zeros(dequantization.auxiliary.size)),
-            transformer=spline,
+            transformer=transformer.initial(),
             cond_dim=count(dequantization.manifold),
             flow_layers=self.layers,
             nn_width=self.width,
@@ -84,5 +84,5 @@ class ConditionalFlow(AbstractDequantizerSpec):
         small = jax.tree.map(
             lambda leaf: leaf * 0.3 if eqx.is_inexact_array(leaf) else leaf, flow.bijection
         )
-        small = use_transformer(small, SplineTransformer.of(spline))
+        small = use_transformer(small, transformer)
         return FlowDequantizer(small, dequantization.auxiliary)

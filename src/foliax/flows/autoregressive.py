@@ -4,13 +4,7 @@ import dataclasses
 
 import equinox as eqx
 import jax.random as jr
-from flowjax.bijections import (
-    AbstractBijection,
-    Chain,
-    Flip,
-    MaskedAutoregressive,
-    RationalQuadraticSpline,
-)
+from flowjax.bijections import AbstractBijection, Chain, Flip, MaskedAutoregressive
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.flows.adapter import flow_to_normal, near_identity
@@ -55,12 +49,12 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             raise ValueError(
                 f"Unknown activation {self.activation!r}; choose from {sorted(ACTIVATIONS)}."
             )
-        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
+        transformer = SplineTransformer.build(self.knots, self.interval)
         bijections: list[AbstractBijection] = []
         for layer_key in jr.split(key, self.layers):
             layer = MaskedAutoregressive(
                 layer_key,
-                transformer=spline,
+                transformer=transformer.initial(),
                 dim=dim,
                 nn_width=self.width,
                 nn_depth=self.depth,
@@ -69,5 +63,5 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             where = lambda m: m.masked_autoregressive_mlp  # noqa: E731
             bijections.append(eqx.tree_at(where, layer, replace_fn=near_identity))
             bijections.append(Flip((dim,)))
-        chain = use_transformer(Chain(bijections), SplineTransformer.of(spline))
+        chain = use_transformer(Chain(bijections), transformer)
         return Scaled(flow_to_normal(chain), shift, scale)

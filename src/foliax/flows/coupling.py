@@ -7,12 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from flowjax.bijections import (
-    AbstractBijection,
-    Chain,
-    Coupling,
-    RationalQuadraticSpline,
-)
+from flowjax.bijections import AbstractBijection, Chain, Coupling
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.flows.adapter import flow_to_normal, near_identity
@@ -21,7 +16,7 @@ from foliax.flows.scaled import Scaled
 from foliax.flows.transformers import (
     AffineTransformer,
     SplineTransformer,
-    softplus_affine,
+    Transformer,
     use_transformer,
 )
 from foliax.registry import storable
@@ -54,7 +49,7 @@ class Roll(AbstractBijection):
 
 
 def coupling_chain(
-    transformer: AbstractBijection,
+    transformer: Transformer,
     dim: int,
     *,
     layers: int,
@@ -80,7 +75,7 @@ def coupling_chain(
     for layer_key in jr.split(key, layers):
         layer = Coupling(
             layer_key,
-            transformer=transformer,
+            transformer=transformer.initial(),
             untransformed_dim=split,
             dim=dim,
             nn_width=width,
@@ -89,7 +84,7 @@ def coupling_chain(
         )
         bijections.append(eqx.tree_at(lambda c: c.conditioner, layer, replace_fn=near_identity))
         bijections.append(Roll(dim, split))
-    return Chain(bijections)
+    return use_transformer(Chain(bijections), transformer)
 
 
 @storable("ambient.RealNVP")
@@ -117,9 +112,8 @@ class RealNVP(AbstractAmbientSpec):
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
-        affine = softplus_affine(self.min_scale)
         chain = coupling_chain(
-            affine,
+            AffineTransformer.build(self.min_scale),
             dim,
             layers=self.layers,
             width=self.width,
@@ -128,7 +122,6 @@ class RealNVP(AbstractAmbientSpec):
             split=self.split,
             key=key,
         )
-        chain = use_transformer(chain, AffineTransformer.of(affine, self.min_scale))
         return Scaled(flow_to_normal(chain), shift, scale)
 
 
@@ -158,9 +151,8 @@ class SplineCoupling(AbstractAmbientSpec):
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
-        spline = RationalQuadraticSpline(knots=self.knots, interval=self.interval)
         chain = coupling_chain(
-            spline,
+            SplineTransformer.build(self.knots, self.interval),
             dim,
             layers=self.layers,
             width=self.width,
@@ -169,5 +161,4 @@ class SplineCoupling(AbstractAmbientSpec):
             split=self.split,
             key=key,
         )
-        chain = use_transformer(chain, SplineTransformer.of(spline))
         return Scaled(flow_to_normal(chain), shift, scale)

@@ -6,8 +6,9 @@ function and consist of plain settings.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -29,6 +30,12 @@ from foliax.registry import storable
 
 B = TypeVar("B", bound=AbstractBijection)
 
+MIN_DERIVATIVE = 1e-3
+"""Smallest derivative of a spline, FlowJAX's default; it keeps the inverse finite."""
+
+MIN_WIDTH = 1e-3
+"""Smallest width of a spline's bin as a fraction of the interval, FlowJAX's default."""
+
 
 @storable("ambient.SplineTransformer")
 class SplineTransformer(eqx.Module):
@@ -45,29 +52,31 @@ class SplineTransformer(eqx.Module):
     dtype: str = eqx.field(static=True)
 
     @classmethod
-    def of(cls, spline: RationalQuadraticSpline, min_derivative: float = 1e-3) -> SplineTransformer:
-        """Describe a FlowJAX spline.
+    def build(cls, knots: int, interval: float) -> SplineTransformer:
+        """Describe splines on [−interval, interval] that start at the identity.
 
         Args:
-            spline: Its parameters become `start`.
-            min_derivative: The spline's smallest derivative, which it keeps in a closure. FlowJAX's
-                default.
+            knots: The number of inner knots.
+            interval: Outside ±interval the spline is the identity.
+
+        Returns:
+            The transformer.
         """
-        low, high = spline.interval
-        width = spline.x_pos.min_width  # pyright: ignore[reportAttributeAccessIssue]
-        return cls(spline.knots, (low, high), min_derivative, width, *_flat_parameters(spline))
+        blank = cls(knots, (-interval, interval), MIN_DERIVATIVE, MIN_WIDTH, (), "")
+        return dataclasses.replace(blank, **_start(blank.initial()))
 
-    def __call__(self, params: Float[Array, " p"]) -> AbstractBijection:
-        """Return the spline of `start + params`."""
-        return _with_parameters(self._template, params + np.array(self.start, self.dtype))
-
-    def _template(self) -> RationalQuadraticSpline:
+    def initial(self) -> RationalQuadraticSpline:
+        """Return the spline at the identity, as FlowJAX's layers expect it."""
         return RationalQuadraticSpline(
             knots=self.knots,
             interval=self.interval,
             min_derivative=self.min_derivative,
             min_width=self.min_width,
         )
+
+    def __call__(self, params: Float[Array, " p"]) -> AbstractBijection:
+        """Return the spline of `start + params`."""
+        return _with_parameters(self.initial, params + np.array(self.start, self.dtype))
 
 
 @storable("ambient.AffineTransformer")
@@ -82,31 +91,37 @@ class AffineTransformer(eqx.Module):
     dtype: str = eqx.field(static=True)
 
     @classmethod
-    def of(cls, affine: Affine, min_scale: float) -> AffineTransformer:
-        """Describe a map that `softplus_affine(min_scale)` made."""
-        return cls(min_scale, *_flat_parameters(affine))
+    def build(cls, min_scale: float) -> AffineTransformer:
+        """Describe affine maps that start at the identity.
+
+        Args:
+            min_scale: The smallest scale, which keeps the inverse finite.
+
+        Returns:
+            The transformer.
+        """
+        blank = cls(min_scale, (), "")
+        return dataclasses.replace(blank, **_start(blank.initial()))
+
+    def initial(self) -> Affine:
+        """Return the map at the identity, as FlowJAX's layers expect it."""
+        raw = inv_softplus(1.0 - self.min_scale)
+        scale = paramax.Parameterize(lambda a: jax.nn.softplus(a) + self.min_scale, raw)
+        return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
 
     def __call__(self, params: Float[Array, " p"]) -> AbstractBijection:
         """Return the affine map of `start + params`."""
-        values = params + np.array(self.start, self.dtype)
-        return _with_parameters(lambda: softplus_affine(self.min_scale), values)
+        return _with_parameters(self.initial, params + np.array(self.start, self.dtype))
 
 
 Transformer = SplineTransformer | AffineTransformer
-
-
-def softplus_affine(min_scale: float) -> Affine:
-    """s ↦ scale · s + shift, scale = softplus(·) + min_scale, starting at the identity."""
-    raw = inv_softplus(1.0 - min_scale)
-    scale = paramax.Parameterize(lambda a: jax.nn.softplus(a) + min_scale, raw)
-    return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
 
 
 def use_transformer(bijection: B, transformer: Transformer) -> B:
     """Replace the transformer of every FlowJAX coupling and masked layer by a storable one.
 
     Args:
-        bijection: Its layers were built with the same transformer, as a FlowJAX bijection.
+        bijection: Its layers were built with `transformer.initial()`.
         transformer: What the layers hold afterwards instead of FlowJAX's closure.
 
     Returns:
@@ -124,10 +139,10 @@ def use_transformer(bijection: B, transformer: Transformer) -> B:
     return jax.tree.map(replace, bijection, is_leaf=is_layer)
 
 
-def _flat_parameters(bijection: AbstractBijection) -> tuple[tuple[float, ...], str]:
-    """(values, dtype) of a bijection's parameters, in the order of FlowJAX's layers."""
+def _start(bijection: AbstractBijection) -> dict[str, Any]:
+    """The fields `start` and `dtype`: a bijection's parameters in the order of FlowJAX's layers."""
     values, _ = ravel_pytree(eqx.filter(bijection, eqx.is_inexact_array))
-    return tuple(np.asarray(values).tolist()), str(values.dtype)
+    return {"start": tuple(np.asarray(values).tolist()), "dtype": str(values.dtype)}
 
 
 def _with_parameters(
