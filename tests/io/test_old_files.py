@@ -18,15 +18,15 @@ FILES = sorted(path.stem for path in FOLDER.glob("*.foliax"))
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, np.ndarray]:
+def expected() -> dict[str, np.ndarray]:
     with np.load(FOLDER / "answers.npz") as arrays:
         return dict(arrays)
 
 
-def test_every_file_has_answers(told):
+def test_every_file_has_answers(expected):
     assert len(FILES) == 9
     kinds = ("draws", "errors", "rows", "values")
-    assert sorted(told) == sorted(f"{name} {kind}" for name in FILES for kind in kinds)
+    assert sorted(expected) == sorted(f"{name} {kind}" for name in FILES for kind in kinds)
 
 
 @pytest.mark.skipif(
@@ -34,15 +34,15 @@ def test_every_file_has_answers(told):
     reason="The last bits depend on the processor: these are of x86-64 with FMA.",
 )
 @pytest.mark.parametrize("name", FILES)
-def test_an_old_file_gives_the_same_bits(name, told):
+def test_an_old_file_gives_the_same_bits(name, expected):
     density = io.load(FOLDER / f"{name}.foliax").density
-    found = foliax.evaluate(density, told[f"{name} rows"], tol=0.05, key=jax.random.key(1))
-    np.testing.assert_array_equal(found.value, told[f"{name} values"])
-    np.testing.assert_array_equal(found.error, told[f"{name} errors"])
+    found = foliax.evaluate(density, expected[f"{name} rows"], tol=0.05, key=jax.random.key(1))
+    np.testing.assert_array_equal(found.value, expected[f"{name} values"])
+    np.testing.assert_array_equal(found.error, expected[f"{name} errors"])
     if name == "mixture-sphere":
         return  # newer versions use another sampler, without clipping
     draws = metrics.samples(density, 4, key=jax.random.key(2))
-    np.testing.assert_allclose(draws, told[f"{name} draws"], atol=1e-6)
+    np.testing.assert_allclose(draws, expected[f"{name} draws"], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", FILES)

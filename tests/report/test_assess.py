@@ -51,10 +51,10 @@ def test_the_evidence_survives_json(evidence):
 
 
 def test_rows_are_either_fitted_or_held_out():
-    train, test = split(1000, 0.1, KEY)
+    train, test = split_rows(1000, 0.1, KEY)
     assert len(test) == 100
     assert sorted([*train, *test]) == list(range(1000))
-    train, test = split(150, 0.1, KEY)
+    train, test = split_rows(150, 0.1, KEY)
     assert (len(train), len(test)) == (150, 0)
 
 

@@ -31,7 +31,7 @@ class Rows:
     Attributes:
         frame: The rows that are kept.
         weights: Their weights, or None.
-        total: The number of rows in the table, of which `frame` may be a random subsample.
+        total: The number of rows in the table; `frame` may be a random subsample.
     """
 
     frame: pd.DataFrame
@@ -81,7 +81,7 @@ def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, 
     Args:
         n: The number of rows.
         fraction: The fraction to hold out. At least `MIN_TEST_ROWS` are held out, and none if the
-            fraction is 0 or if there are fewer than 200 rows, all of which the fit needs.
+            fraction is 0 or if there are fewer than 200 rows, because the fit needs all of those.
         key: A random key.
 
     Returns:
