@@ -56,9 +56,9 @@ def main(arguments: list[str]) -> int:
         stale += reference.write(GENERATED / "api", check=check)
     stale += render_results(names, check=check)
     if not check:
-        from foliax.cli.console import warm_up
+        from foliax.cli.console import enable_compilation_cache
 
-        warm_up()  # keep compiled programs, as the command line does
+        enable_compilation_cache()  # compiled programs are kept, as on the command line
         for page in pages():
             if not names or str(page.relative_to(DOCS).with_suffix("")) in names:
                 began = time.monotonic()

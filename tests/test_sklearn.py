@@ -148,9 +148,9 @@ def test_a_model_file_is_the_estimator_again(places, circle, tmp_path):
     assert list(again.sample(3).columns) == ["lat", "lon"]
     with pytest.raises(ValueError, match="lat"):
         again.log_prob(PLACES.rename(columns={"lat": "latitude"}))
-    evidence = model_file.load(tmp_path / "places.foliax").evidence
-    assert evidence is not None
-    assert (evidence.train.of, evidence.test.of) == (40, 10)
+    data = model_file.load(tmp_path / "places.foliax").training_data
+    assert data is not None
+    assert (data.train.total, data.test.total) == (40, 10)
     circle.save(tmp_path / "circle.foliax")
     bare = DensityEstimator.load(tmp_path / "circle.foliax")
     np.testing.assert_array_equal(bare.log_prob(ANGLES), circle.log_prob(ANGLES))

@@ -1,7 +1,8 @@
-"""Stable identifiers of classes and functions, which model files and stored trials name.
+"""Stable identifiers of classes and functions, which model files and stored trials refer to.
 
-A class states its own identifier: `@storable("manifolds.Sphere")`. The identifier never changes, so
-that the class can be renamed and moved. Nothing here imports foliax: every module can use it.
+A class declares its own identifier: `@storable("manifolds.Sphere")`. The identifier never changes,
+so that the class can be renamed and moved. This module imports nothing of foliax, so that every
+module can import it.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ def storable(
         A decorator that returns the class itself.
 
     Raises:
-        ValueError: The identifier, an alias or the class is registered already, or `renamed_fields`
-            names a field that the class does not have, or an old name that a field has today.
+        ValueError: The identifier, an alias or the class is already registered. Or `renamed_fields`
+            maps to a field that the class does not have, or from one that it has.
     """
     renamed = dict(renamed_fields or {})
 
     def register(cls: C) -> C:
         if cls in _by_class:
             known = _by_class[cls].identifier
-            raise ValueError(f"{cls.__name__} is registered as {known!r} already: use aliases=.")
+            raise ValueError(f"{cls.__name__} is already registered as {known!r}: use aliases=.")
         names = (identifier, *aliases)
         for name in names:
             if name in _by_identifier:
@@ -80,45 +81,53 @@ def _check_renamed(cls: type, renamed: Mapping[str, str]) -> None:
     for old, new in renamed.items():
         if new not in fields or old in fields:
             raise ValueError(
-                f"renamed_fields of {cls.__name__} maps {old!r} to {new!r}: the first must be no "
-                f"field of it, and the second must be one of {', '.join(fields)}."
+                f"renamed_fields of {cls.__name__} maps {old!r} to {new!r}: the first must not "
+                f"be a field, and the second must be one of {', '.join(fields)}."
             )
 
 
 def storable_function(identifier: str, function: Callable) -> None:
-    """Register a function, such as an activation; `ValueError` if the identifier is taken."""
+    """Register a function, such as an activation, under a stable identifier.
+
+    Args:
+        identifier: The name in files. Never change it.
+        function: The function.
+
+    Raises:
+        ValueError: The identifier is already registered.
+    """
     if identifier in _functions:
         raise ValueError(f"{identifier!r} is the identifier of {_functions[identifier]}.")
     _functions[identifier] = function
 
 
 def entry_of(cls: type) -> Entry | None:
-    """The entry of a class; None if it is not registered."""
+    """Return the entry of a class, or None if it is not registered."""
     return _by_class.get(cls)
 
 
 def find(identifier: str) -> Entry | None:
-    """The entry that an identifier or an alias names, among the modules imported so far."""
+    """Return the entry of an identifier or alias, among the modules imported so far, or None."""
     return _by_identifier.get(identifier)
 
 
 def find_function(identifier: str) -> Callable | None:
-    """The function of an identifier."""
+    """Return the function of an identifier, or None."""
     return _functions.get(identifier)
 
 
 def function_identifier(value: object) -> str | None:
-    """The identifier of a function; None if it is not registered."""
+    """Return the identifier of a function, or None if it is not registered."""
     return next((name for name, function in _functions.items() if function is value), None)
 
 
 def entries() -> tuple[Entry, ...]:
-    """All registered classes, of the modules imported so far."""
+    """Return all registered classes, of the modules imported so far."""
     return tuple(_by_class.values())
 
 
 def field_names(cls: type) -> tuple[str, ...]:
-    """The fields of a dataclass or a NamedTuple."""
+    """Return the names of the fields of a dataclass or a NamedTuple."""
     known: Any = cls
     if issubclass(cls, tuple):
         return known._fields

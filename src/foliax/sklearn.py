@@ -20,7 +20,7 @@ from .density import Dataset, Evaluation
 from .estimators import get_estimator
 from .evaluation.mass import check_total_mass, mass_is_off
 from .io import model_file
-from .io.training_data import Evidence, gather
+from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
 from .tables import Measure, Schema
 
@@ -151,9 +151,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         report` needs them.
         """
         check_is_fitted(self)
-        evidence = None
+        training_data = None
         if X is not None:
-            evidence = self._evidence(X, held_out)
+            training_data = self._training_data(X, held_out)
         about = {} if not isinstance(self.model, str) else {"model": self.model}
         model_file.save(
             path,
@@ -161,8 +161,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             spec=get_estimator(self.model, time_limit=60 * float(self.minutes)),
             schema=self.schema_,
             record=self.record_,
-            evidence=evidence,
-            **about,
+            training_data=training_data,
+            extra=about,
         )
 
     @classmethod
@@ -189,7 +189,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         reference = Measure(f"the reference measure of {manifold}", 0.0)
         self.measure_ = reference if schema is None else schema.measure()
 
-    def _evidence(self, X: Any, held_out: Any) -> Evidence:
+    def _training_data(self, X: Any, held_out: Any) -> TrainingData:
         if self.schema_ is None:
             raise ValueError("Rows go into a model file by their columns: fit with a schema.")
         frames = [_frame(part, self.schema_) for part in (X, held_out) if part is not None]
@@ -197,7 +197,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.schema_.prepare(both, project=self.project)  # an error where a row is invalid
         train, test = np.split(np.arange(len(both)), [len(frames[0])])
         shuffled = check_random_state(0).permutation
-        return gather(both, None, self.schema_, shuffled(train), shuffled(test))
+        train, test = shuffled(train), shuffled(test)
+        return collect_training_data(both, None, self.schema_, train, test)
 
     def _climbed(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
         random, project = np.random.default_rng(0), jax.jit(jax.vmap(self.manifold_.project))

@@ -1,4 +1,4 @@
-"""Commands in this process."""
+"""Run commands in this process."""
 
 import json
 from pathlib import Path
@@ -23,8 +23,8 @@ def run_json(*words, code: int = 0) -> dict:
     return json.loads(run(*words, "--json", code=code).stdout)
 
 
-def through(folder: Path, frame: pd.DataFrame, schema: str, *how) -> tuple[pd.DataFrame, ...]:
-    """fit → score → sample → plot: (scores, samples)."""
+def run_all(folder: Path, frame: pd.DataFrame, schema: str, *how) -> tuple[pd.DataFrame, ...]:
+    """Run fit, score, sample and plot; return (scores, samples)."""
     data, model = folder / "data.csv", folder / "data.foliax"
     frame.to_csv(data, index=False)
     run("fit", data, "-s", schema, *how)

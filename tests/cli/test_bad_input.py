@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, one clear error, no traceback, nothing written."""
+"""Bad input: exit code 2, one clear error, no traceback, no file written."""
 
 import numpy as np
 import pandas as pd
@@ -63,20 +63,20 @@ FIT = {
 }
 
 
-def refused(result, said: str) -> None:
+def check_refused(result, message: str) -> None:
     text = " ".join(result.output.replace("│", " ").split())
-    assert said in text
+    assert message in text
     assert "Traceback" not in text
 
 
 @pytest.mark.parametrize("name", FIT)
 def test_fit_refuses(name, tmp_path, monkeypatch):
-    content, words, said = FIT[name]
+    content, words, message = FIT[name]
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / "data.csv").write_text(content)
     before = sorted(tmp_path.iterdir())
-    refused(run("fit", "data.csv", *words, code=2), said)
+    check_refused(run("fit", "data.csv", *words, code=2), message)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -115,19 +115,19 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_others_refuse(name, model, monkeypatch):
-    words, said = OTHERS[name]
+    words, message = OTHERS[name]
     monkeypatch.chdir(model)
     before = sorted(model.iterdir())
-    refused(run(*words, code=2), said)
+    check_refused(run(*words, code=2), message)
     assert sorted(model.iterdir()) == before
 
 
-def test_errors_are_json_for_machines(tmp_path):
+def test_errors_are_json_for_programs(tmp_path):
     result = run("fit", tmp_path / "none.csv", "--json", code=2)
     assert '"error": "There is no file' in result.stdout
 
 
-def test_check_says_no(tmp_path):
+def test_check_fails_for_invalid_rows(tmp_path):
     rows = pd.read_csv(QUAKES).iloc[:60].assign(lat=np.linspace(0, 95, 60))
     rows.to_csv(tmp_path / "data.csv", index=False)
     result = run("check", tmp_path / "data.csv", "-s", "sphere(lat=lat, lon=long)", code=1)

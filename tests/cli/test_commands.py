@@ -1,4 +1,4 @@
-"""The commands beside the way from fit to plot."""
+"""Every command beyond the sequence of fit, score, sample and plot."""
 
 import subprocess
 import sys
@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foliax.io import model_file
+from foliax import io
+from foliax.cli import app, options, tables
+from foliax.cli.console import escape_control_characters
+from foliax.cli.reproduce import PARTS
+from foliax.estimators.auto import get_estimator
+from foliax.paper import recipes
 
 from .running import QUAKES, run, run_json
 
@@ -32,13 +37,13 @@ def test_help_needs_no_jax():
 
 @pytest.mark.parametrize(
     "name",
-    ["fit", "score", "sample", "check", "schema", "plot", "compare", "info", "demo"],
+    [command.callback.__name__ for command in app.registered_commands],
 )
 def test_every_command_has_help(name):
     assert "Usage" in run(name, "--help").output
 
 
-def test_fit_goes_on_with_the_proposal(folder):
+def test_fit_accepts_the_proposal(folder):
     data = pd.read_csv(folder / "q.csv")[["stations"]]
     data.to_csv(folder / "n.csv", index=False)
     result = run("fit", folder / "n.csv", "--yes", "-m", "kernel")
@@ -47,12 +52,12 @@ def test_fit_goes_on_with_the_proposal(folder):
 
 
 def test_a_model_file_without_rows(folder):
-    """And so none are held out, though there are 240."""
+    """Without kept rows no row is held out, although there are more than 200."""
     path, data = folder / "bare.foliax", folder / "many.csv"
     pd.read_csv(QUAKES).iloc[:240].to_csv(data, index=False)
     result = run("fit", data, "-s", SPHERE, "-m", "kernel", "-o", path, "--no-rows")
     assert "keeps no rows: 0 of 240 were held out" in result.output
-    assert model_file.load(path).evidence is None
+    assert io.load(path).training_data is None
 
 
 def test_invalid_rows_are_dropped_and_counted(folder):
@@ -90,7 +95,65 @@ def test_info_schema_and_check(folder):
     assert run_json("check", folder / "q.csv", "-s", folder / "s.json")["ok"]
 
 
-def test_quiet_says_nothing(folder):
+@pytest.fixture
+def hostile(folder):
+    """A model file whose strings try to control the terminal and to override fields."""
+    model, schema = io.load_with_schema(folder / "q.foliax")
+    path = folder / "hostile.foliax"
+    extra = {"schema": "fake", "measure": "fake", "a\x1b[2J": "b\nmeasure: fake\x9b31m\u202e"}
+    io.save(path, model.density, record=model.record, schema=schema, extra=extra)
+    return path
+
+
+def test_info_prints_no_escape_sequences(hostile):
+    for output in (run("info", hostile).stdout, run("info", hostile, "--json").stdout):
+        assert not set("\x1b\x9b\u202e\r") & set(output)
+    text = run("info", hostile).stdout
+    assert r"  a\x1b[2J: b\nmeasure: fake\x9b31m\u202e" in text.splitlines()
+
+
+def test_extra_fields_override_no_others(hostile):
+    found = run_json("info", hostile)
+    assert found["measure"] == "per steradian"
+    assert found["schema"] != "fake"
+    assert found["extra"]["measure"] == "fake"
+    lines = run("info", hostile).stdout.splitlines()
+    assert [line for line in lines if line.startswith("measure:")] == ["measure: per steradian"]
+    assert "  measure: fake" in lines
+
+
+def test_errors_print_no_escape_sequences(tmp_path):
+    result = run("info", tmp_path / "a\x1b[2J.foliax", code=2)
+    assert "\x1b" not in result.output
+    assert r"a\x1b[2J.foliax" in result.output
+
+
+def test_control_characters_are_escaped():
+    assert escape_control_characters("é\ta\n\x1b[0m\udc80") == "é\ta\n\\x1b[0m\\udc80"
+    assert escape_control_characters("a\nb", keep="") == r"a\nb"
+
+
+def test_score_reads_its_input_once(folder, monkeypatch):
+    read = []
+
+    def read_and_count(path):
+        read.append(path)
+        return tables_read(path)
+
+    tables_read = tables.read_table
+    monkeypatch.setattr(tables, "read_table", read_and_count)
+    monkeypatch.setattr("foliax.tables.read_table", read_and_count)
+    run("score", folder / "q.foliax", folder / "q.csv", "--drop-invalid")
+    assert read == [folder / "q.csv"]
+
+
+def test_the_lists_of_the_help_are_complete():
+    for name in options.MODELS:
+        get_estimator(name)
+    assert set(PARTS[:-1]) == {row.table for row in recipes.rows()}
+
+
+def test_quiet_prints_nothing(folder):
     words = ("fit", folder / "q.csv", "-s", SPHERE, "-m", "kernel", "-q", "-o", folder / "b.foliax")
     assert run(*words).output == ""
 
@@ -105,7 +168,7 @@ def test_compare_pairs_the_rows(folder):
     assert uniform["lead"] > 3 * uniform["standard error"]
 
 
-def test_compare_says_no_where_a_baseline_wins(folder, monkeypatch):
+def test_compare_fails_if_a_baseline_wins(folder, monkeypatch):
     from foliax.evaluation import comparison
 
     steady = np.linspace(0, 0.1, 20)

@@ -1,4 +1,4 @@
-"""Signals during a fit: the old model file stays, and the exit code tells."""
+"""Signals during a fit: the old model file stays, and the exit code names the signal."""
 
 import contextlib
 import os
@@ -7,12 +7,10 @@ import signal
 import pandas as pd
 import pytest
 
-from foliax import DequantizedFlow, Training
+from foliax import DequantizedFlow, Training, io
 from foliax.cli import console
-from foliax.estimators import dequantized_flow
-from foliax.estimators.kernel import bandwidths
+from foliax.estimators import ScaleMixtureKernel, dequantized_flow
 from foliax.flows import RealNVP
-from foliax.io import model_file
 
 from .running import QUAKES, run
 
@@ -42,21 +40,21 @@ def fit_flow(table, output, number, monkeypatch):
 
 
 @SIGNALS
-def test_an_interrupted_fit_leaves_the_model_and_keeps_what_it_reached(
+def test_an_interrupted_fit_saves_its_progress_beside_the_old_model(
     table, output, number, monkeypatch
 ):
     monkeypatch.setattr(console.Stage, "block", lambda *_: os.kill(os.getpid(), number))
-    said = fit_flow(table, output, number, monkeypatch)
+    output_text = fit_flow(table, output, number, monkeypatch)
     assert output.read_bytes() == b"a good model"
-    assert f"{output} was not changed" in said.replace("\n", "")
-    reached = model_file.load(output.with_suffix(".interrupted.foliax")).record
+    assert f"{output} was not changed" in output_text.replace("\n", "")
+    reached = io.load(output.with_suffix(".interrupted.foliax")).record
     assert reached is not None
     assert reached.stopped == "interrupted"
     assert [block.step for block in reached.history] == [5]
 
 
-def test_a_signal_that_python_lost_ends_the_fit_all_the_same(table, output, monkeypatch):
-    """Python loses it where the handler runs within a callback of the garbage collector."""
+def test_a_signal_that_python_dropped_still_ends_the_fit(table, output, monkeypatch):
+    """Python drops the exception of a handler that runs inside a garbage collector callback."""
     place = dequantized_flow.ambient_points
 
     def lose_a_signal_and_place(*args, **named):
@@ -70,8 +68,9 @@ def test_a_signal_that_python_lost_ends_the_fit_all_the_same(table, output, monk
 
 
 @SIGNALS
-def test_nothing_is_saved_where_nothing_is_fitted(table, output, number, monkeypatch):
-    monkeypatch.setattr(bandwidths, "find_relative", lambda *_: os.kill(os.getpid(), number))
+def test_an_interrupt_before_a_fit_saves_nothing(table, output, number, monkeypatch):
+    interrupt = lambda *_, **named: os.kill(os.getpid(), number)  # noqa: E731
+    monkeypatch.setattr(ScaleMixtureKernel, "fit", interrupt)
     result = run("fit", table, "-s", SPHERE, "-m", "kernel", "-o", output, code=128 + number)
     assert "No output was changed" in result.output
     assert output.read_bytes() == b"a good model"

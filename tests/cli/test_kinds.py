@@ -1,11 +1,11 @@
-"""Every kind of data through fit → score → sample → plot, in the user's units."""
+"""Every kind of data passes fit, score, sample and plot in the user's units."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial.transform import Rotation
 
-from .running import QUAKES, run, through
+from .running import QUAKES, run, run_all
 
 RANDOM = np.random.default_rng(0)
 N = 40
@@ -57,7 +57,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_goes_from_fit_to_plot_in_the_users_units(name, tmp_path):
     frame, schema, column, ranges = CASES[name]
-    scored, drawn = through(tmp_path, frame, schema, *KERNEL)
+    scored, drawn = run_all(tmp_path, frame, schema, *KERNEL)
     assert np.isfinite(scored[column]).all()
     assert (scored["standard error"] == 0).all()
     assert len(scored) == len(frame)
@@ -68,13 +68,13 @@ def test_every_kind_goes_from_fit_to_plot_in_the_users_units(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_frames_are_served_by_a_flow(tmp_path):
+def test_a_flow_fits_frames(tmp_path):
     noise = RANDOM.normal(size=(N, 3, 2)) + 2 * np.eye(3)[:, :2]
     u, _, vh = np.linalg.svd(noise, full_matrices=False)
     names = [f"f{i}{j}" for i in range(3) for j in range(2)]
     frame = pd.DataFrame((u @ vh).reshape(N, 6), columns=names)
     schema = f"f: frame({', '.join(names)}, n=3, p=2)"
-    scored, drawn = through(tmp_path, frame, schema, "-m", "flow", "--steps", 4)
+    scored, drawn = run_all(tmp_path, frame, schema, "-m", "flow", "--steps", 4)
     assert np.isfinite(scored["log density × uniform"]).all()
     matrices = drawn[names].to_numpy().reshape(-1, 3, 2)
     products = np.swapaxes(matrices, 1, 2) @ matrices
@@ -106,7 +106,7 @@ def test_every_convention_of_rotations_gives_the_same_density(symmetry, tmp_path
         run("fit", folder / "data.csv", "-s", schema, *KERNEL)
         run("score", folder / "data.foliax", folder / "data.csv", "-o", folder / "scored.csv")
         scores[name] = pd.read_csv(folder / "scored.csv")["log density × uniform"].to_numpy()
-    # float32 kernels of rotations that differ in the last bits of float64.
+    # The kernels are float32, and the rotations differ in the last bits of float64.
     for found in scores.values():
         np.testing.assert_allclose(found, scores["wxyz"], atol=2e-3)
-    through(folder, frame, schema, *KERNEL)
+    run_all(folder, frame, schema, *KERNEL)

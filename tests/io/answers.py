@@ -1,4 +1,4 @@
-"""What a density says, to the bit: run by a test and by a new process that it starts."""
+"""The exact outputs of a density, computed by a test and by a new process that it starts."""
 
 import sys
 
@@ -13,7 +13,7 @@ KEY = jax.random.key(7)
 
 
 def answers(density) -> str:
-    """Log densities of fixed rows and draws by fixed keys, as hexadecimal digits."""
+    """Return log densities of fixed rows and draws of fixed keys, as hexadecimal digits."""
     rows = jnp.linspace(-1.5, 1.5, 4 * density.manifold.size).reshape(4, -1)
     keys = jax.random.split(KEY, 4)
 

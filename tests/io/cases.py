@@ -1,4 +1,4 @@
-"""Small densities of every kind that a model file can hold."""
+"""Small densities of every class that a model file can hold."""
 
 import functools
 from collections.abc import Callable
@@ -59,14 +59,14 @@ DEQUANTIZERS = {
 
 
 def dequantized(name: str) -> DequantizedDensity:
-    """A density on R^3 by an ambient flow of that name."""
+    """Build a density on R^3 with the ambient flow of that name."""
     g = manifolds.Euclidean(3).dequantization()
     nothing = dequantizers.build(dequantizers.Safe(), g, key=KEY)
     return DequantizedDensity(g, ambient_cases.shaken(ambient_cases.SPECS[name]), nothing)
 
 
 def kernels(manifold: manifolds.AbstractManifold, rows: Any) -> KernelDensity:
-    """Kernels of both kinds, and the uniform density."""
+    """Build kernels of both kinds with the uniform density as background."""
     space, rows = Space(manifold), np.asarray(rows, np.float32)
     ones, relative = np.ones(len(rows)), np.ones(space.bandwidths)
     data = Data(rows, ones, np.arange(len(rows)), True)
@@ -111,14 +111,14 @@ PARTS = {
 
 
 def described(value: Any) -> tuple[Any, dict[str, bytes]]:
-    """All that is known of a value, comparable: classes, fields, and the arrays' bits."""
+    """Describe a value for comparison: its classes, its fields and the bits of its arrays."""
     encoder = Encoder()
     node = encoder.encode(value, "value")
     return node, {k: (v.shape, str(v.dtype), v.tobytes()) for k, v in encoder.tensors.items()}
 
 
-def restored(value: Any, given: Any = None) -> Any:
-    """The value after a passage through JSON and tensors."""
+def restored(value: Any, custom: Any = None) -> Any:
+    """Encode and decode a value."""
     encoder = Encoder()
     node = encoder.encode(value, "value")
-    return Decoder(encoder.tensors, given).decode(node)
+    return Decoder(encoder.tensors, custom).decode(node)

@@ -1,4 +1,4 @@
-"""A thousand mutated model files: each is refused in words, or loads; nothing is run."""
+"""A thousand mutated model files: each gives a clear error or loads; no code runs."""
 
 import json
 import random
@@ -17,7 +17,7 @@ from foliax.estimators import DequantizedFlow, Stacking
 from foliax.flows import GaussianMixture
 from foliax.io import ModelFileError
 from foliax.io.annotations import _hints
-from foliax.io.container import BLANK, pack, unpack
+from foliax.io.container import BLANK_DIGEST, pack, unpack
 from foliax.manifolds import Torus
 from foliax.registry import entries
 from foliax.training import Block, Record
@@ -66,7 +66,7 @@ def resize_header(data: bytes, rng: random.Random) -> bytes:
 
 
 def edit_header(data: bytes, rng: random.Random) -> bytes:
-    """A header that is JSON still, of other shapes, types, places or text."""
+    """Change a shape, type, offset or text of the header, which stays JSON."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     mutate(header, rng)
@@ -75,27 +75,27 @@ def edit_header(data: bytes, rng: random.Random) -> bytes:
 
 
 def nest(data: bytes, rng: random.Random) -> bytes:
-    """Brackets, deeper than any stack."""
+    """Nest brackets deeper than any stack."""
     text = b'{"__metadata__":' + b"[" * rng.randrange(1000, 200_000)
     return len(text).to_bytes(8, "little") + text
 
 
 def reseal(data: bytes, rng: random.Random) -> bytes:
-    """Another document under a valid checksum: what only malice, or another program, writes."""
+    """Write another document with a valid checksum, as only another program does."""
     document, tensors = unpack(data)
     kept = {k: document[k] for k in ("versions", "density", "spec", "record", "extra")}
     mutate(kept, rng)
     if rng.random() < 0.3:
         name = rng.choice(sorted(tensors))
         tensors[name] = rng.choice([tensors[name][:0], tensors[name].astype("float16")])
-    return pack({**kept, "sha256": BLANK}, tensors)
+    return pack({**kept, "sha256": BLANK_DIGEST}, tensors)
 
 
 VALUES = [None, True, -1, 0, 10**30, 1e308, "", "x", [], {}, [[]], {"class": "os.system"}]
 
 
 def mutate(tree: Any, rng: random.Random) -> None:
-    """One node of the tree replaced, dropped, renamed, or swapped for another of the tree."""
+    """Replace, drop or rename one node, or swap it for another."""
     places = [(node, key) for node in nodes(tree) for key in keys_of(node)]
     node, key = rng.choice(places)
     kind = rng.choice(["value", "drop", "rename", "swap", "class"])
@@ -146,7 +146,7 @@ def listen(event: str, _) -> None:
 
 
 def by_type_checker() -> bool:
-    """Whether the type checker, which is there in tests only, is making a complaint of its own."""
+    """Whether the type checker, which only tests use, is writing its own error."""
     frame = sys._getframe()
     while frame is not None:
         code, frame = frame.f_code, frame.f_back
@@ -159,7 +159,7 @@ def test_mutated_files(whole, tmp_path):
     global heard
     sys.addaudithook(listen)
     for entry in entries():
-        _hints(entry.cls)  # annotations are code of foliax's own, and compiled once
+        _hints(entry.cls)  # annotations are foliax's own code, compiled once
     path = tmp_path / "model"
     path.write_bytes(whole)
     original = described(io.load(path).density)
@@ -167,7 +167,7 @@ def test_mutated_files(whole, tmp_path):
     tracemalloc.start()
     for mutation, count in COUNTS.items():
         if mutation is reseal:
-            tracemalloc.stop()  # it is slow, and these are taken apart only after the checksum
+            tracemalloc.stop()  # tracing is slow, and these files pass the checksum anyway
         for _ in range(count):
             data = mutation(whole, rng)
             path.write_bytes(data)

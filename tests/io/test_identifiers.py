@@ -1,4 +1,4 @@
-"""Identifiers of classes: all of them so far are known, and renaming keeps files readable."""
+"""Every identifier stays registered, and renaming keeps old files readable."""
 
 import dataclasses
 import re
@@ -17,8 +17,8 @@ from foliax.registry import entry_of, field_names, find, storable, storable_func
 
 from .cases import described, restored
 
-# A promise to all model files: identifiers, and the fields that files have had. Add to it, never
-# take away. A renamed field stays here by its old name.
+# Identifiers and fields that model files may contain. Add to this list, and remove nothing. A
+# renamed field stays here under its old name.
 PROMISED = """
 manifolds.Auxiliary kinds
 manifolds.CellsFromMedian working origin step offset
@@ -173,7 +173,7 @@ def test_every_function_is_known(identifier):
 
 
 def test_loading_imports_all_that_a_file_can_name():
-    """In a new process, since tests import modules of their own."""
+    """Use a new process, because tests import other modules."""
     code = (
         "import foliax.io.classes as c, foliax.registry as r; c.import_storable_modules(); "
         "print(*(entry.identifier for entry in r.entries()))"
@@ -183,8 +183,8 @@ def test_loading_imports_all_that_a_file_can_name():
 
 
 @pytest.fixture
-def _as_before(monkeypatch):
-    """Forget new entries of the registry at the end."""
+def _restore_registry(monkeypatch):
+    """Remove new entries of the registry after the test."""
     for name in ("_by_identifier", "_by_class", "_functions"):
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
 
@@ -209,7 +209,7 @@ class Named(NamedTuple):
     steps: int = 3
 
 
-@pytest.mark.usefixtures("_as_before")
+@pytest.mark.usefixtures("_restore_registry")
 @pytest.mark.parametrize("cls", [Plain, Module, Named])
 def test_old_names_load_and_new_ones_are_written(cls):
     storable("new.Name", aliases=("old.Name",), renamed_fields={"speed": "rate"})(cls)
@@ -228,7 +228,7 @@ def test_old_names_load_and_new_ones_are_written(cls):
         decoded("new.Name", pace=0.5)
 
 
-@pytest.mark.usefixtures("_as_before")
+@pytest.mark.usefixtures("_restore_registry")
 @pytest.mark.parametrize("aliases", [(), ("marginal.RQMC",)])
 def test_an_identifier_is_of_one_class_only(aliases):
     identifier = "tests.Plain" if aliases else "marginal.RQMC"
@@ -238,21 +238,21 @@ def test_an_identifier_is_of_one_class_only(aliases):
     assert find("tests.Plain") is None
 
 
-@pytest.mark.usefixtures("_as_before")
+@pytest.mark.usefixtures("_restore_registry")
 def test_a_class_has_one_identifier_only():
     storable("tests.Plain")(Plain)
-    with pytest.raises(ValueError, match=r"Plain is registered as 'tests.Plain' already"):
+    with pytest.raises(ValueError, match=r"Plain is already registered as 'tests.Plain'"):
         storable("tests.Other")(Plain)
 
 
-@pytest.mark.usefixtures("_as_before")
+@pytest.mark.usefixtures("_restore_registry")
 @pytest.mark.parametrize("renamed", [{"speed": "pace"}, {"rate": "steps"}])
 def test_renamed_fields_must_be_fields(renamed):
     with pytest.raises(ValueError, match="renamed_fields of Plain"):
         storable("tests.Plain", renamed_fields=renamed)(Plain)
 
 
-@pytest.mark.usefixtures("_as_before")
+@pytest.mark.usefixtures("_restore_registry")
 def test_a_function_has_an_identifier_of_its_own():
     with pytest.raises(ValueError, match="'relu' is the identifier"):
         storable_function("relu", abs)

@@ -255,11 +255,11 @@ def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
     arguments += ["--output", str(tmp_path)]
     first = CliRunner().invoke(app, arguments)
     assert first.exit_code == 0, first.output
-    assert "1 of 1 trials are to be run" in first.stderr
+    assert "Running 1 of 1 trials" in first.stderr
     assert "| Unimodal | Möbius | 1 |" in first.stdout
     assert "they show that it runs, not how well" in first.stdout
     again = CliRunner().invoke(app, arguments)
-    assert "0 of 1 trials are to be run" in again.stderr
+    assert "Running 0 of 1 trials" in again.stderr
     page = tmp_path / "quick" / "tables.md"
     assert page.read_text() in again.stdout
     # With another row chosen, the page keeps all stored rows.
@@ -273,7 +273,7 @@ def test_trials_run_in_processes_and_resume(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["table5"], "There is no 'table5'"), (["table1", "--rows", "glow"], "No row of table1")],
+    [(["table5"], "Unknown part 'table5'"), (["table1", "--rows", "glow"], "No row of table1")],
 )
 def test_bad_input_is_named(arguments, said):
     result = CliRunner().invoke(app, ["reproduce", *arguments])

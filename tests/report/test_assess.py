@@ -11,7 +11,7 @@ from foliax.density import Dataset, evaluate
 from foliax.estimators import DirectionalMixture, ScaleMixtureKernel
 from foliax.evaluation import estimate
 from foliax.evaluation.comparison import INDEPENDENT, UNIFORM
-from foliax.io.training_data import Evidence, gather, split
+from foliax.io.training_data import TrainingData, collect_training_data, split_rows
 from foliax.manifolds import Naturals
 from foliax.report import assess
 from foliax.report.assess import covered
@@ -32,7 +32,7 @@ def table(n=600, spread=8.0):
 @pytest.fixture(scope="module")
 def evidence():
     frame = table()
-    return gather(frame, None, SCHEMA, *split(len(frame), 0.25, KEY))
+    return collect_training_data(frame, None, SCHEMA, *split_rows(len(frame), 0.25, KEY))
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +42,27 @@ def density(evidence):
 
 
 def test_the_evidence_survives_json(evidence):
-    again = Evidence.from_json(evidence.to_json())
+    again = TrainingData.from_json(evidence.to_json())
     pd.testing.assert_frame_equal(
         again.test.frame, evidence.test.frame.reset_index(drop=True), check_exact=True
     )
-    assert again.train.of == 450
+    assert again.train.total == 450
     assert again.findings == evidence.findings
 
 
 def test_rows_are_either_fitted_or_held_out():
-    train, test = split(1000, 0.1, KEY)
+    train, test = split_rows(1000, 0.1, KEY)
     assert len(test) == 100
     assert sorted([*train, *test]) == list(range(1000))
-    train, test = split(150, 0.1, KEY)
+    train, test = split_rows(150, 0.1, KEY)
     assert (len(train), len(test)) == (150, 0)
 
 
 def test_weights_and_many_rows():
     frame, weights = table(8000), np.arange(8000.0)
-    found = gather(frame, weights, SCHEMA, *split(8000, 0.5, KEY))
-    assert (len(found.train.frame), found.train.of) == (4000, 4000)
-    assert (len(found.test.frame), found.test.of) == (2000, 4000)
+    found = collect_training_data(frame, weights, SCHEMA, *split_rows(8000, 0.5, KEY))
+    assert (len(found.train.frame), found.train.total) == (4000, 4000)
+    assert (len(found.test.frame), found.test.total) == (2000, 4000)
     assert (weights[found.test.frame.index] == found.test.weights).all()
 
 

@@ -1,7 +1,7 @@
 """The command line: `foliax check`, `fit`, `score`, `sample`, `report` and others.
 
-One module for each command. JAX, pandas and scikit-learn are imported when a command runs, so that
-`--help` is instant.
+Each command has its own module. JAX, pandas and scikit-learn are imported when a command runs, so
+that `--help` is fast.
 May import: everything.
 """
 
@@ -11,7 +11,7 @@ from .app import app
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command line."""
     app(prog_name="foliax")
 
 

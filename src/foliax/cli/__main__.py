@@ -1,4 +1,4 @@
-"""`python -m foliax.cli`."""
+"""Run the command line by `python -m foliax.cli`."""
 
 from . import main
 

@@ -1,21 +1,24 @@
-"""All commands, in the order of the help."""
+"""The application with all commands, in the order of the help."""
 
 from __future__ import annotations
 
 import typer
 
-from .check import check, schema
+from .check import check
 from .compare import compare
 from .demo import demo
 from .fit import fit
-from .look import info, plot
+from .info import info
+from .plot import plot
 from .report import report
 from .reproduce import reproduce
-from .score import sample, score
+from .sample import sample
+from .schema import schema
+from .score import score
 
 app = typer.Typer(
     name="foliax",
-    help="Densities where your data lives: spheres, angles, rotations, frames, counts, tables.\n\n"
+    help="Fit densities to directions, angles, rotations, frames, counts and tables.\n\n"
     "Start with: foliax demo, or foliax fit your.csv",
     no_args_is_help=True,
     rich_markup_mode="rich",

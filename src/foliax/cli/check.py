@@ -1,28 +1,23 @@
-"""`foliax check` and `foliax schema`: what a table is, and what in it will harm a density."""
+"""`foliax check`."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from . import options as o
-from .console import NO, Console, guarded
-
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the schema as JSON, for --schema.")
-]
+from .console import CHECK_FAILED, Console, handle_errors
 
 
-@guarded
+@handle_errors
 def check(
     data: o.Data,
     schema: o.SchemaText = None,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Audit a table before anything is fitted; exit code 1 where something is wrong.
+    """Check a table for problems before fitting.
+
+    Exit with code 1 if there are errors.
 
     Examples:
 
@@ -36,47 +31,23 @@ def check(
 
     console = Console(json_output, quiet)
     frame = read_table(data)
-    stated = tables.schema_for(console, frame, schema, yes=True)
-    found = audit(frame, stated)
-    errors = sum(finding.severity == "error" for finding in found)
-    listed = [finding._asdict() for finding in found]
-    text = "\n".join([*(str(finding) for finding in found), _verdict(errors, len(found) - errors)])
-    console.result({"ok": not errors, "schema": stated.text(), "findings": listed}, text)
+    parsed = tables.choose_schema(console, frame, schema, yes=True)
+    findings = audit(frame, parsed)
+    errors = sum(finding.severity == "error" for finding in findings)
+    verdict = _verdict(errors, len(findings) - errors)
+    console.result(
+        {
+            "ok": not errors,
+            "schema": parsed.text(),
+            "findings": [finding._asdict() for finding in findings],
+        },
+        "\n".join([*(str(finding) for finding in findings), verdict]),
+    )
     if errors:
-        raise typer.Exit(NO)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def _verdict(errors: int, warnings: int) -> str:
     counts = {"error": errors, "warning": warnings}
-    said = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n]
-    return f"{', '.join(said)}." if said else "Nothing is wrong."
-
-
-@guarded
-def schema(
-    data: o.Data,
-    output: Output = None,
-    json_output: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Propose a schema from a table's names and values, and say what it assumes.
-
-    Example: foliax schema quakes.csv -o schema.json
-    """
-    from foliax.tables import propose, read_table
-
-    from . import tables
-
-    console = Console(json_output, quiet)
-    tables.check_output(output, (".json",))
-    proposed, assumed = propose(read_table(data))
-    for line in assumed:
-        console.say(line)
-    if output is not None:
-        from foliax.atomic import replacing
-
-        with replacing(output) as file:
-            file.write(proposed.to_json().encode())
-    measure = proposed.measure().label
-    found = {"schema": proposed.text(), "assumed": assumed, "measure": measure}
-    console.result(found, proposed.text())
+    parts = [f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items() if n]
+    return f"{', '.join(parts)}." if parts else "No problems found."

@@ -8,19 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import NO, Console, guarded
+from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.evaluation.comparison import Entry
 
-HeldOut = Annotated[float, typer.Option(help="Share of the rows that score.", min=0.01, max=0.9)]
+HeldOut = Annotated[
+    float, typer.Option(help="Fraction of the rows to hold out for scoring.", min=0.01, max=0.9)
+]
 Models = Annotated[
     str | None,
-    typer.Option(help="Which, separated by commas; the first is compared with the others."),
+    typer.Option(help="Models, separated by commas. The first is compared with the others."),
 ]
 
+DEFAULT_MODELS = ("auto", "kernel", "flow", "mixture")
+"""Models that are compared by default, besides the baselines."""
 
-@guarded
+MIN_STANDARD_ERRORS = 2
+"""A baseline wins if it leads by this number of standard errors."""
+
+
+@handle_errors
 def compare(
     data: o.Data,
     schema: o.SchemaText = None,
@@ -36,10 +44,11 @@ def compare(
     json_output: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Held-out log-likelihood of several models, independent columns and the uniform density.
+    """Compare the held-out log-likelihood of several models.
 
-    Differences are paired, row by row, with standard errors. Exit code 1 where the first model is
-    worse than independent columns or uniform by 2 standard errors.
+    The baselines are independent columns and the uniform density. Differences are paired row by row
+    and have standard errors. Exit with code 1 if a baseline beats the first model by 2 standard
+    errors.
 
     Example: foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
     """
@@ -51,10 +60,9 @@ def compare(
     from . import tables
 
     console = Console(json_output, quiet)
-    baselines = f"{comparison.INDEPENDENT},{comparison.UNIFORM}"
-    names = (models or f"auto,kernel,flow,mixture,{baselines}").split(",")
+    names = models.split(",") if models else [*DEFAULT_MODELS, *comparison.BASELINES]
     check_names(names)
-    table = tables.read_any(
+    table = tables.read_and_choose_schema(
         console,
         data,
         schema,
@@ -77,24 +85,11 @@ def compare(
             key=key,
             show=stage.show,
         )
-    first = entries[0]
-    if first.scores is None:
-        raise ValueError(f"{first.name} cannot be fitted: {first.why}")
-    listed = [_summary(first, entry) for entry in entries]
-    label = table.schema.measure().label
-    found = {"measure": label, "held out": len(first.scores), "models": listed}
-    console.result(found, f"Mean held-out log density {label}:\n" + "\n".join(map(_line, listed)))
-    if any(_beaten(row) for row in listed if row["model"] in comparison.BASELINES):
-        raise typer.Exit(NO)
-
-
-def _beaten(row: dict[str, Any]) -> bool:
-    """Whether the first model is worse than this one by 2 standard errors."""
-    return "lead" in row and row["lead"] < 0 and row["lead"] <= -2 * row["standard error"]
+    _print_result(console, entries, table.schema.measure().label)
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Every name is a model or a baseline."""
+    """Raise `ValueError` if a name is neither a model nor a baseline."""
     from foliax.estimators import get_estimator
     from foliax.evaluation.comparison import BASELINES
 
@@ -103,7 +98,27 @@ def check_names(names: Sequence[str]) -> None:
             get_estimator(name)
 
 
-def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
+def _print_result(console: Console, entries: Sequence[Entry], measure: str) -> None:
+    from foliax.evaluation.comparison import BASELINES
+
+    first = entries[0]
+    if first.scores is None:
+        raise ValueError(f"{first.name} cannot be fitted: {first.why}")
+    rows = [_summarize(first, entry) for entry in entries]
+    found = {"measure": measure, "held out": len(first.scores), "models": rows}
+    lines = "\n".join(map(_format_row, rows))
+    console.result(found, f"Mean held-out log density {measure}:\n{lines}")
+    if any(_is_better_than_first(row) for row in rows if row["model"] in BASELINES):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _is_better_than_first(row: dict[str, Any]) -> bool:
+    if "lead" not in row:
+        return False
+    return row["lead"] < 0 and row["lead"] <= -MIN_STANDARD_ERRORS * row["standard error"]
+
+
+def _summarize(first: Entry, entry: Entry) -> dict[str, Any]:
     from foliax.evaluation import comparison
 
     if entry.scores is None:
@@ -115,12 +130,12 @@ def _summary(first: Entry, entry: Entry) -> dict[str, Any]:
     return found
 
 
-def _line(row: dict[str, Any]) -> str:
+def _format_row(row: dict[str, Any]) -> str:
     if "skipped" in row:
         return f"  {row['model']:<20} –  {row['skipped']}"
     lead = ""
     if "lead" in row:
-        how = "leads" if row["lead"] >= 0 else "is behind"
-        by = f"{abs(row['lead']):.4f} ± {row['standard error']:.4f}"
-        lead = f"  {row['lead of']} {how} by {by}"
+        verb = "leads" if row["lead"] >= 0 else "is behind"
+        difference = f"{abs(row['lead']):.4f} ± {row['standard error']:.4f}"
+        lead = f"  {row['lead of']} {verb} by {difference}"
     return f"  {row['model']:<20} {row['mean']:9.4f}{lead}"

@@ -1,10 +1,11 @@
-"""What commands share: output for people and machines, progress, errors and exit codes."""
+"""What commands share: output for people and programs, progress, errors and exit codes."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -17,33 +18,48 @@ if TYPE_CHECKING:
     from foliax.training import Block, Callback
 
 F = TypeVar("F", bound=Callable[..., Any])
-NO, BAD_INPUT = 1, 2
+
+CHECK_FAILED = 1
+"""Exit code of a command that ran and whose check failed."""
+
+BAD_INPUT = 2
+"""Exit code of a command that could not run: wrong options, data or files."""
+
+CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Characters that control a terminal or the direction of text, and lone surrogates."""
 
 _signals: list[int] = []
-"""The signals that have asked the running command to end."""
+"""The signals that asked the running command to end."""
 
 
 class Console(NamedTuple):
-    """Where a command speaks: results to stdout, remarks and progress to stderr."""
+    """The output of a command: results on stdout, messages and progress on stderr.
+
+    Attributes:
+        json: Print the result as JSON, and no messages.
+        quiet: Print errors only.
+    """
 
     json: bool
     quiet: bool
 
-    def say(self, text: str) -> None:
-        """A remark for people."""
+    def log(self, text: str) -> None:
+        """Print a message for people."""
         if not (self.quiet or self.json):
-            typer.echo(text, err=True)
+            typer.echo(escape_control_characters(text), err=True)
 
     def result(self, found: dict[str, Any], text: str) -> None:
-        """The result: JSON for machines, otherwise text."""
+        """Print the result: `found` as JSON for programs, otherwise `text`."""
         if self.json:
-            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False))
+            typer.echo(_to_json(found))
         elif not self.quiet:
-            typer.echo(text)
+            typer.echo(escape_control_characters(text))
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Stage]:
-        """A line with the time taken, on a terminal only, gone at the end."""
+    def progress(self, title: str) -> Iterator[Stage]:
+        """Show a line with the elapsed time while the block runs, on a terminal only."""
         from rich.console import Console as Rich
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -53,12 +69,12 @@ class Console(NamedTuple):
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=rich, transient=True) as shown:
-            task = shown.add_task(what)
-            yield Stage(lambda text: shown.update(task, description=f"{what}: {text}"))
+            task = shown.add_task(title)
+            yield Stage(lambda text: shown.update(task, description=f"{title}: {text}"))
 
 
 class Stage(NamedTuple):
-    """What a long job is at."""
+    """Shows the current stage of a long command, and ends the command after a signal."""
 
     show: Callable[[str], None]
 
@@ -87,29 +103,59 @@ def end_if_asked() -> None:
         raise KeyboardInterrupt
 
 
-def guarded(command: F) -> F:
-    """Bad input becomes one clear line and exit code 2; FOLIAX_TRACEBACK=1 shows where.
+def escape_control_characters(text: str, keep: str = "\n\t") -> str:
+    r"""Replace control characters by escapes such as \x1b, so that a terminal shows them.
 
-    Ctrl-C and SIGTERM end a command with exit codes 130 and 143.
+    Args:
+        text: Any text, for example of a model file.
+        keep: Characters to leave unchanged. By default those of a text of several lines.
+
+    Returns:
+        The text with escapes.
+    """
+
+    def escape(match: re.Match[str]) -> str:
+        character = match[0]
+        return character if character in keep else ascii(character)[1:-1]
+
+    return CONTROL_CHARACTERS.sub(escape, text)
+
+
+def _to_json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def handle_errors(command: F) -> F:
+    """Turn errors of a command into one line and an exit code.
+
+    Bad input exits with code 2; FOLIAX_TRACEBACK=1 shows the traceback. Ctrl-C and SIGTERM exit
+    with codes 130 and 143.
+
+    Args:
+        command: The function of the command.
+
+    Returns:
+        The function with the same signature.
     """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             with interruptible():
-                warm_up()
+                enable_compilation_cache()
                 return command(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
-            said = str(interrupt) or "Interrupted. No output was changed."
-            typer.echo(said, err=True)
-            raise typer.Exit(interrupt_code()) from None
+            message = str(interrupt) or "Interrupted. No output was changed."
+            typer.echo(escape_control_characters(message), err=True)
+            raise typer.Exit(interrupt_exit_code()) from None
         except (ValueError, TypeError, OSError, ArithmeticError, MemoryError) as error:
-            if os.environ.get("FOLIAX_TRACEBACK") or not _foreseen(error):
+            if os.environ.get("FOLIAX_TRACEBACK") or not _is_user_error(error):
                 raise
-            said = str(error) or type(error).__name__
+            message = str(error) or type(error).__name__
             if kwargs.get("json_output"):
-                typer.echo(json.dumps({"error": said}, ensure_ascii=False))
-            typer.echo(f"Error: {said}", err=True)
+                typer.echo(_to_json({"error": message}))
+            typer.echo(f"Error: {escape_control_characters(message)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
@@ -117,10 +163,10 @@ def guarded(command: F) -> F:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM and SIGINT (Ctrl-C) raise KeyboardInterrupt, so that a command can clean up.
+    """Raise KeyboardInterrupt on SIGTERM and SIGINT (Ctrl-C), so that a command can clean up.
 
-    Python loses an exception that is raised within a callback of its garbage collector, so the
-    signal is remembered too, and `Stage` raises again.
+    Python drops an exception that a handler raises inside a callback of the garbage collector.
+    Therefore the signal is also recorded, and `Stage` raises again.
     """
 
     def interrupt(number: int, frame: Any) -> None:
@@ -131,29 +177,32 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set a handler
         return
-    wanted = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, interrupt) for number in wanted]
+    handled = (signal.SIGTERM, signal.SIGINT)
+    previous = [signal.signal(number, interrupt) for number in handled]
     try:
         yield
     finally:
-        for number, handler in zip(wanted, before, strict=True):
+        for number, handler in zip(handled, previous, strict=True):
             signal.signal(number, handler)
 
 
-def interrupt_code() -> int:
-    """The exit code after an interrupt: 128 plus the signal's number, as shells have it."""
+def interrupt_exit_code() -> int:
+    """Return the exit code after an interrupt: 128 plus the signal's number, as in shells."""
     return 128 + (_signals[0] if _signals else signal.SIGINT)
 
 
-def _foreseen(error: Exception) -> bool:
-    """Whether an error is one that tells the user something; a TypeError is most often a bug."""
+def _is_user_error(error: Exception) -> bool:
+    """Whether the message helps the user; a TypeError is usually a bug."""
     from foliax.estimators import UnsupportedManifoldError
 
     return not isinstance(error, TypeError) or isinstance(error, UnsupportedManifoldError)
 
 
-def warm_up() -> None:
-    """Compiled programs are kept between runs, in the user's cache folder or FOLIAX_CACHE."""
+def enable_compilation_cache() -> None:
+    """Keep compiled programs between runs, in the user's cache folder or FOLIAX_CACHE.
+
+    FOLIAX_CACHE=off disables the cache.
+    """
     import jax
     import platformdirs
 

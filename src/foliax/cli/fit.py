@@ -1,4 +1,4 @@
-"""`foliax fit`, and what the demonstration shares with it."""
+"""`foliax fit`, and the function that `foliax demo` shares with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import NO, Console, guarded
+from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.estimators import AbstractEstimator, FitResult
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .tables import Table
 
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="The model file; by default DATA.foliax.")
+    Path | None, typer.Option("--output", "-o", help="Write a model file; by default DATA.foliax.")
 ]
 HeldOut = Annotated[
     float,
     typer.Option(
-        help="Share of the rows, if there are 200, that is not fitted, so that a report can say "
-        "how good the fit is; 0 to fit all.",
+        help="Fraction of the rows to hold out, so that a report can assess the fit; 0 fits all. "
+        "Tables of fewer than 200 rows are fitted completely.",
         min=0,
         max=0.9,
     ),
@@ -31,17 +31,17 @@ KeepRows = Annotated[
     bool,
     typer.Option(
         "--rows/--no-rows",
-        help="Whether the model file keeps rows (7,000 at the most), which its report needs; "
-        "without, none are held out.",
+        help="Keep rows in the model file, at most 7,000, for its report. --no-rows also disables "
+        "the held-out split.",
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit with code 1 where the total mass of the result is off."),
+    typer.Option("--strict", help="Exit with code 1 if the total mass of the density is not 1."),
 ]
 
 
-@guarded
+@handle_errors
 def fit(
     data: o.Data,
     schema: o.SchemaText = None,
@@ -79,7 +79,7 @@ def fit(
     spec = get_estimator(model, time_limit=60 * minutes, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
-    table = tables.read_any(
+    table = tables.read_and_choose_schema(
         console,
         data,
         schema,
@@ -92,7 +92,7 @@ def fit(
     fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
     record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
-        console.say(f"  {event}")
+        console.log(f"  {event}")
     found = {
         "output": str(output),
         "rows": rows,
@@ -110,7 +110,7 @@ def fit(
         "held out.",
     )
     if strict and mass_is_off(record):
-        raise typer.Exit(NO)
+        raise typer.Exit(CHECK_FAILED)
 
 
 def fit_and_save(
@@ -131,20 +131,22 @@ def fit_and_save(
     from foliax.density import Dataset
     from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
-    from foliax.io.training_data import gather, split
+    from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
     mass_key = jax.random.fold_in(k2, 1)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split(len(table.points), held_out if keep_rows else 0.0, k1)
+    train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.naming_columns():
             data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
             fitted = spec.fit(data, key=k2, callbacks=[stage.callback()])
         stage.show("measuring the total mass")
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
-    evidence = gather(table.frame, table.weights, table.schema, train, test) if keep_rows else None
+    training_data = None
+    if keep_rows:
+        training_data = collect_training_data(table.frame, table.weights, table.schema, train, test)
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
     model_file.save(
@@ -153,8 +155,8 @@ def fit_and_save(
         spec=spec,
         schema=table.schema,
         record=fitted.record,
-        evidence=evidence,
-        **about,
+        training_data=training_data,
+        extra=about,
     )
     if interrupted:
         raise KeyboardInterrupt(

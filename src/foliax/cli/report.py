@@ -1,4 +1,4 @@
-"""`foliax report`, and what the demonstration shares with it."""
+"""`foliax report`, and the functions that `foliax demo` shares with it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import Console, guarded
+from .console import Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.report import Assessment
 
 Page = Annotated[
-    Path | None, typer.Option("--output", "-o", help="An .html file; by default MODEL.html.")
+    Path | None,
+    typer.Option("--output", "-o", help="Write an .html file; by default MODEL.html."),
 ]
 
 
-@guarded
+@handle_errors
 def report(
     model: o.Model,
     output: Page = None,
@@ -26,9 +27,10 @@ def report(
     json_output: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """One self-contained page: data, audit, fit, held-out score, coverage, pictures, rows.
+    """Write a self-contained HTML page about a model.
 
-    The model file holds all it needs: the rows that were held out, and a part of the others.
+    It shows the data, the audit, the fit, the held-out score, the coverage, plots and rows. The
+    model file contains the held-out rows and a subsample of the others, so no other file is needed.
     Simpler models (a kernel, independent columns, uniform) are fitted for comparison.
 
     Example: foliax report quakes.foliax -o quakes.html
@@ -38,45 +40,65 @@ def report(
     console = Console(json_output, quiet)
     output = output or model.with_suffix(".html")
     tables.check_output(output, (".html",))
-    found = write(console, model, output, seed)
-    console.result({"output": str(output), **summary(found)}, f"Wrote {output}.")
+    assessment = write_report(console, model, output, seed)
+    console.result({"output": str(output), **summarize(assessment)}, f"Wrote {output}.")
 
 
-def write(console: Console, path: Path, output: Path, seed: int) -> Assessment | None:
-    """The page of a model file, wholly or not at all."""
+def write_report(console: Console, path: Path, output: Path, seed: int) -> Assessment | None:
+    """Write the report of a model file atomically.
+
+    Args:
+        console: Shows the progress.
+        path: The model file.
+        output: The HTML file.
+        seed: The seed of the comparison and the plots.
+
+    Returns:
+        The assessment on held-out rows, or None if the file keeps no rows.
+
+    Raises:
+        ModelFileError: The model file cannot be read.
+    """
     import jax
 
-    from foliax.atomic import replacing
-    from foliax.io import model_file
+    from foliax import io
+    from foliax.atomic import open_atomic
     from foliax.report import assess, report
 
-    model, schema = model_file.load_with_schema(path)
+    model, schema = io.load_with_schema(path)
     k1, k2 = jax.random.split(jax.random.key(seed))
     with console.progress("Reporting") as stage:
         found = None
-        if model.evidence is not None:
-            found = assess(model.density, schema, model.evidence, key=k1, show=stage.show)
+        if model.training_data is not None:
+            found = assess(model.density, schema, model.training_data, key=k1, show=stage.show)
         page = report(model, found, title=path.stem, path=str(path), key=k2, show=stage.show)
-    with replacing(output) as file:
+    with open_atomic(output) as file:
         file.write(page.encode())
     return found
 
 
-def summary(found: Assessment | None) -> dict[str, Any]:
-    """What the page says of held-out rows, for machines."""
+def summarize(assessment: Assessment | None) -> dict[str, Any]:
+    """Return the scores of a report for --json.
+
+    Args:
+        assessment: The result of `write_report`.
+
+    Returns:
+        Scores by name.
+    """
     from foliax.evaluation.comparison import paired_difference
 
-    if found is None:
+    if assessment is None:
         return {"held out": 0}
-    first, *others = found.entries
+    first, *others = assessment.entries
     leads = {
         other.name: paired_difference(first, other) for other in others if other.scores is not None
     }
     mean = first.mean
     return {
-        "held out": len(found.scores),
+        "held out": len(assessment.scores),
         "mean log density": mean.value,
         "standard error": mean.error,
         "leads": {n: {"lead": by.value, "standard error": by.error} for n, by in leads.items()},
-        "coverage p-value": found.coverage.p_value,
+        "coverage p-value": assessment.coverage.p_value,
     }

@@ -1,37 +1,35 @@
-"""`foliax score` and `foliax sample`: tables out of a model, in the user's columns and units."""
+"""`foliax score`."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options as o
-from .console import Console, guarded
+from .console import Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.tables import Measure, Schema
 
-EARTH = 6371.0088
-"""Mean radius in km."""
+EARTH_RADIUS_KM = 6371.0088
+"""Mean radius of the Earth."""
 
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="A table file; by default CSV on stdout.")
-]
 Per = Annotated[
-    str | None, typer.Option(help="km2: latitudes and longitudes per square kilometre of Earth.")
+    str | None,
+    typer.Option(help="Use km2 for densities on the globe per square kilometre, not steradian."),
 ]
-Tolerance = Annotated[float, typer.Option(help="The standard error to reach.", min=1e-6)]
-Number = Annotated[int, typer.Option("--number", "-n", help="How many rows.", min=1)]
+Tolerance = Annotated[
+    float, typer.Option(help="Standard error of each log density to reach, in nats.", min=1e-6)
+]
 
 
-@guarded
+@handle_errors
 def score(
     model: o.Model,
     data: o.Data,
-    output: Output = None,
+    output: o.TableOutput = None,
     per: Per = None,
     tol: Tolerance = 0.01,
     drop_invalid: o.DropInvalid = False,
@@ -40,7 +38,9 @@ def score(
     json_output: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Log density of every row, with its standard error; columns name their measure.
+    """Compute the log density of every row, with its standard error.
+
+    The name of the column states the measure.
 
     Examples:
 
@@ -51,39 +51,44 @@ def score(
     import jax
     import numpy as np
 
+    from foliax import io
     from foliax.density import evaluate
-    from foliax.io import model_file
 
     from . import tables
 
     console = Console(json_output, quiet)
-    tables.check_output(output, tables.TABLES)
-    loaded, schema = model_file.load_with_schema(model)
-    measure = measured(schema, per)
+    tables.check_output(output, tables.TABLE_ENDINGS)
+    loaded, schema = io.load_with_schema(model)
+    measure = choose_measure(schema, per)
     table = tables.read(console, data, schema, drop_invalid=drop_invalid, project=project)
     with console.progress(f"Scoring {len(table.points)} rows"):
         found = evaluate(loaded.density, table.points, tol=tol, key=jax.random.key(seed))
+    log_density = found.value + measure.log_unit
     volume = loaded.density.manifold.log_total_volume()
     scored = table.frame.copy()
-    scored[f"log density {measure.label}"] = found.value + measure.log_unit
+    scored[f"log density {measure.label}"] = log_density
     scored["standard error"] = found.error
     if math.isfinite(volume):
         scored["density × uniform"] = np.exp(found.value + volume)
-    console.say(found.describe(tol))
-    mean = float(np.mean(found.value + measure.log_unit))
-    summary = {"measure": measure.label, "mean log density": mean, "dropped": _dropped(table, data)}
+    console.log(found.describe(tol))
+    mean = float(np.mean(log_density))
+    summary = {"measure": measure.label, "mean log density": mean, "dropped": table.dropped}
     tables.write(console, scored, output, summary)
 
 
-def _dropped(table, data: Path) -> int:
-    """How many rows of the file were left out."""
-    from foliax.tables import read_table
+def choose_measure(schema: Schema, per: str | None) -> Measure:
+    """Return the schema's measure, or that per km² of the globe.
 
-    return len(read_table(data)) - len(table.points)
+    Args:
+        schema: The schema of the model.
+        per: "km2", or None for the schema's own measure.
 
+    Returns:
+        The measure.
 
-def measured(schema: Schema, per: str | None) -> Measure:
-    """The schema's measure, positions on the globe per km² on request."""
+    Raises:
+        TableError: `per` is unknown, or no column of the schema is a place on the globe.
+    """
     from foliax.tables import Measure, TableError
 
     measure = schema.measure()
@@ -93,37 +98,6 @@ def measured(schema: Schema, per: str | None) -> Measure:
         raise TableError(f"--per is km2, not '{per}'.")
     globes = sum(factor.kind.name == "sphere" for factor in schema.factors)
     if not globes:
-        raise TableError("--per km2 is for sphere(lat=…, lon=…), and the schema has none.")
+        raise TableError("--per km2 needs sphere(lat=…, lon=…), and the schema has none.")
     label = measure.label.replace("per steradian", "per km²")
-    return Measure(label, measure.log_unit - globes * 2 * math.log(EARTH))
-
-
-@guarded
-def sample(
-    model: o.Model,
-    number: Number = 1000,
-    output: Output = None,
-    seed: o.Seed = 0,
-    json_output: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Exact samples, in the columns and units of the table that was fitted.
-
-    Examples:
-
-      foliax sample quakes.foliax -n 500 -o more.csv
-
-      foliax sample quakes.foliax -n 5 --seed 1
-    """
-    import jax
-
-    from foliax.io import model_file
-
-    from . import tables
-
-    console = Console(json_output, quiet)
-    tables.check_output(output, tables.TABLES)
-    loaded, schema = model_file.load_with_schema(model)
-    with console.progress(f"Drawing {number} rows"):
-        drawn = loaded.density.sample(number, key=jax.random.key(seed))
-    tables.write(console, schema.decode(drawn), output, {"number": number, "seed": seed})
+    return Measure(label, measure.log_unit - globes * 2 * math.log(EARTH_RADIUS_KM))

@@ -1,4 +1,4 @@
-"""Tables and schemas as commands meet them."""
+"""Read and write the tables of commands, and choose their schemas."""
 
 from __future__ import annotations
 
@@ -10,18 +10,31 @@ import numpy as np
 import pandas as pd
 import typer
 
+from foliax.atomic import atomic_path
 from foliax.tables import Schema, TableError, propose, read_table, write_table
 
 from .console import Console
 
+TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
+"""Endings of the table files that commands write."""
+
 
 class Table(NamedTuple):
-    """A table's valid rows: the frame, the points, the weights and the schema."""
+    """The valid rows of a table.
+
+    Attributes:
+        frame: The rows in the user's columns.
+        points: The same rows as points of the schema's manifold.
+        weights: Their weights, or None.
+        schema: The schema.
+        dropped: The number of invalid rows that were left out.
+    """
 
     frame: pd.DataFrame
     points: np.ndarray
     weights: np.ndarray | None
     schema: Schema
+    dropped: int = 0
 
 
 def read(
@@ -31,99 +44,149 @@ def read(
     *,
     drop_invalid: bool = False,
     project: bool = False,
-    weights: str | None = None,
-    frame: pd.DataFrame | None = None,
 ) -> Table:
-    """The rows of a file that the schema takes; what was done to the others is said."""
-    frame = read_table(data) if frame is None else frame
-    prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
-    for line in prepared.report:
-        console.say(line)
-    kept = frame.iloc[prepared.kept]
-    return Table(kept, prepared.points, _weights(kept, weights), schema)
+    """Read the rows of a file that are valid under a schema.
+
+    Args:
+        console: Prints what was dropped or projected.
+        data: The file, which is read once.
+        schema: The schema.
+        drop_invalid: Leave invalid rows out, instead of raising an error.
+        project: Move invalid values to the nearest valid ones.
+
+    Returns:
+        The valid rows.
+
+    Raises:
+        TableError: The file cannot be read, or a row is invalid.
+    """
+    frame = read_table(data)
+    return _prepare(console, frame, schema, None, drop_invalid=drop_invalid, project=project)
 
 
-def read_any(
+def read_and_choose_schema(
     console: Console,
     data: Path,
-    written: str | None,
+    schema: str | None,
     *,
     yes: bool,
     drop_invalid: bool,
     project: bool,
     weights: str | None,
 ) -> Table:
-    """The rows of a file, by the schema that was written or is proposed."""
+    """Read the rows of a file, with the user's schema or a proposed one.
+
+    Args:
+        console: Prints the proposal, and what was dropped or projected.
+        data: The file, which is read once.
+        schema: The text or the file of a schema. None proposes one.
+        yes: Accept the proposal without asking.
+        drop_invalid: As in `read`.
+        project: As in `read`.
+        weights: The column with the weights of the rows, or None.
+
+    Returns:
+        The valid rows.
+
+    Raises:
+        TableError: As in `read`, or the user does not accept the proposal, or a weight is invalid.
+    """
     frame = read_table(data)
-    schema = schema_for(console, frame, written, yes)
-    return read(
-        console,
-        data,
-        schema,
-        drop_invalid=drop_invalid,
-        project=project,
-        weights=weights,
-        frame=frame,
-    )
+    chosen = choose_schema(console, frame, schema, yes)
+    return _prepare(console, frame, chosen, weights, drop_invalid=drop_invalid, project=project)
 
 
-def schema_for(console: Console, frame: pd.DataFrame, written: str | None, yes: bool) -> Schema:
-    """The schema that was written, or the proposed one if the user agrees."""
-    if written is not None:
-        return Schema.load(written).settle(frame)
-    schema, assumed = propose(frame)
-    console.say("No schema was given; proposed from names and values:")
-    for line in assumed:
-        console.say(f"  {line}")
-    console.say(f"  --schema '{schema.text()}'")
-    if not yes and not (sys.stdin.isatty() and typer.confirm("Go on with it?", err=True)):
+def _prepare(
+    console: Console,
+    frame: pd.DataFrame,
+    schema: Schema,
+    weights: str | None,
+    *,
+    drop_invalid: bool,
+    project: bool,
+) -> Table:
+    prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
+    for line in prepared.report:
+        console.log(line)
+    valid = frame.iloc[prepared.kept]
+    dropped = len(frame) - len(valid)
+    return Table(valid, prepared.points, _read_weights(valid, weights), schema, dropped)
+
+
+def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: bool) -> Schema:
+    """Return the user's schema, or the proposed one if the user accepts it.
+
+    Args:
+        console: Prints the proposal.
+        frame: The table.
+        text: The text or the file of a schema. None proposes one.
+        yes: Accept the proposal without asking.
+
+    Returns:
+        The schema.
+
+    Raises:
+        TableError: The schema is wrong, or the user does not accept the proposal.
+    """
+    if text is not None:
+        return Schema.load(text).settle(frame)
+    schema, assumptions = propose(frame)
+    console.log("No schema was given. Proposed from names and values:")
+    for line in assumptions:
+        console.log(f"  {line}")
+    console.log(f"  --schema '{schema.text()}'")
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Use this schema?", err=True)):
         raise TableError(
-            f"Pass --yes to go on with the proposed schema, or --schema '{schema.text()}' with "
-            "corrections."
+            f"Pass --yes to accept the proposed schema, or correct it: --schema '{schema.text()}'"
         )
     return schema
 
 
-def _weights(frame: pd.DataFrame, column: str | None) -> np.ndarray | None:
+def _read_weights(frame: pd.DataFrame, column: str | None) -> np.ndarray | None:
     if column is None:
         return None
     if column not in frame.columns:
         known = ", ".join(str(name) for name in frame.columns)
         raise TableError(f"The table has no column '{column}' for weights. It has: {known}.")
     values = np.asarray(pd.to_numeric(frame[column], errors="coerce"), float)
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any() or not values.sum() > 0:
-        row = int(np.argmax(bad)) + 1
+    invalid = ~(np.isfinite(values) & (values >= 0))
+    if invalid.any() or not values.sum() > 0:
+        row = int(np.argmax(invalid)) + 1
         raise TableError(
-            f"Column '{column}': weights must be non-negative numbers that are not all 0; see row "
-            f"{row}. Correct them."
+            f"Column '{column}', row {row}: weights must be non-negative numbers, and not all may "
+            "be 0. Correct them."
         )
     return values
 
 
 def write(
-    console: Console, frame: pd.DataFrame, output: Path | None, found: dict[str, Any]
+    console: Console, frame: pd.DataFrame, output: Path | None, summary: dict[str, Any]
 ) -> None:
-    """The table into a file, wholly or not at all, or to stdout."""
+    """Write a table to a file atomically, or print it.
+
+    Args:
+        console: Prints the table or the summary.
+        frame: The table.
+        output: The file. None prints CSV, or JSON with --json.
+        summary: Values for --json.
+
+    Raises:
+        TableError: The file cannot be created.
+    """
     if output is None:
         if console.json:
-            console.result(found | {"rows": frame.to_dict(orient="records")}, "")
+            console.result(summary | {"rows": frame.to_dict(orient="records")}, "")
         else:
             typer.echo(frame.to_csv(index=False), nl=False)
         return
     check_folder(output)
-    ending = "".join(output.suffixes[-2:]) if output.suffix == ".gz" else output.suffix
-    temporary = output.with_name(f".{output.stem}.part{ending}")
-    try:
+    with atomic_path(output) as temporary:
         write_table(frame, temporary)
-        temporary.replace(output)
-    finally:
-        temporary.unlink(missing_ok=True)
-    console.result(found | {"output": str(output)}, f"Wrote {len(frame)} rows to {output}.")
+    console.result(summary | {"output": str(output)}, f"Wrote {len(frame)} rows to {output}.")
 
 
 def check_folder(output: Path) -> None:
-    """Refuse before the work, not after it."""
+    """Raise `TableError` if the output is a folder or its folder is missing."""
     if output.is_dir():
         raise TableError(f"{output} is a folder. Name a file in it.")
     if not output.parent.is_dir():
@@ -131,12 +194,17 @@ def check_folder(output: Path) -> None:
 
 
 def check_output(output: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuse an ending that is not known, before the work."""
+    """Check the output before the work, so that no work is lost.
+
+    Args:
+        output: The file to write, or None.
+        endings: The endings that the name may have.
+
+    Raises:
+        TableError: The ending is unknown, or the file cannot be created.
+    """
     if output is None:
         return
     check_folder(output)
     if not output.name.lower().endswith(endings):
         raise TableError(f"{output}: the name must end with one of {', '.join(endings)}.")
-
-
-TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")

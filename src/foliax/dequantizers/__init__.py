@@ -2,7 +2,7 @@
 
 Each is a description with `build`, which returns an `AbstractDequantizer`. The density does not
 depend on the choice; the variance of its estimate does.
-May import: `manifolds`.
+May import: `flows` and `manifolds`.
 """
 
 from jaxtyping import PRNGKeyArray

@@ -8,13 +8,14 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from flowjax.bijections import AbstractBijection, RationalQuadraticSpline
+from flowjax.bijections import AbstractBijection
 from flowjax.distributions import Normal as StandardNormal
 from flowjax.flows import masked_autoregressive_flow
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray
 from paramax import unwrap
 
+from ..flows.transformers import SplineTransformer, use_transformer
 from ..manifolds import AbstractDequantization
 from ..manifolds.auxiliary import Auxiliary
 from ..registry import storable
@@ -69,10 +70,11 @@ class ConditionalFlow(AbstractDequantizerSpec):
     def build(
         self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> FlowDequantizer:
+        transformer = SplineTransformer.build(self.knots, self.interval)
         flow = masked_autoregressive_flow(
             key,
             base_dist=StandardNormal(jnp.zeros(dequantization.auxiliary.size)),
-            transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+            transformer=transformer.initial(),
             cond_dim=count(dequantization.manifold) + condition_size,
             flow_layers=self.layers,
             nn_width=self.width,
@@ -82,4 +84,5 @@ class ConditionalFlow(AbstractDequantizerSpec):
         small = jax.tree.map(
             lambda leaf: leaf * 0.3 if eqx.is_inexact_array(leaf) else leaf, flow.bijection
         )
+        small = use_transformer(small, transformer)
         return FlowDequantizer(small, dequantization.auxiliary)

@@ -4,19 +4,14 @@ import dataclasses
 
 import equinox as eqx
 import jax.random as jr
-from flowjax.bijections import (
-    AbstractBijection,
-    Chain,
-    Flip,
-    MaskedAutoregressive,
-    RationalQuadraticSpline,
-)
+from flowjax.bijections import AbstractBijection, Chain, Flip, MaskedAutoregressive
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.flows.adapter import flow_to_normal, near_identity
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.flows.coupling import ACTIVATIONS
 from foliax.flows.scaled import Scaled
+from foliax.flows.transformers import SplineTransformer, use_transformer
 from foliax.registry import storable
 
 
@@ -55,11 +50,12 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             raise ValueError(
                 f"Unknown activation {self.activation!r}; choose from {sorted(ACTIVATIONS)}."
             )
+        transformer = SplineTransformer.build(self.knots, self.interval)
         bijections: list[AbstractBijection] = []
         for layer_key in jr.split(key, self.layers):
             layer = MaskedAutoregressive(
                 layer_key,
-                transformer=RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+                transformer=transformer.initial(),
                 dim=dim,
                 cond_dim=condition_size or None,
                 nn_width=self.width,
@@ -69,4 +65,5 @@ class AutoregressiveSpline(AbstractAmbientSpec):
             where = lambda m: m.masked_autoregressive_mlp  # noqa: E731
             bijections.append(eqx.tree_at(where, layer, replace_fn=near_identity))
             bijections.append(Flip((dim,)))
-        return Scaled(flow_to_normal(Chain(bijections)), shift, scale)
+        chain = use_transformer(Chain(bijections), transformer)
+        return Scaled(flow_to_normal(chain), shift, scale)

@@ -7,20 +7,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import paramax
-from flowjax.bijections import (
-    AbstractBijection,
-    Affine,
-    Chain,
-    Coupling,
-    RationalQuadraticSpline,
-)
+from flowjax.bijections import AbstractBijection, Chain, Coupling
 from jaxtyping import Array, Float, PRNGKeyArray
-from paramax.utils import inv_softplus
 
 from foliax.flows.adapter import flow_to_normal, near_identity
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.flows.scaled import Scaled
+from foliax.flows.transformers import (
+    AffineTransformer,
+    SplineTransformer,
+    Transformer,
+    use_transformer,
+)
 from foliax.registry import storable
 
 ACTIVATIONS: dict[str, Callable] = {
@@ -51,7 +49,7 @@ class Roll(AbstractBijection):
 
 
 def coupling_chain(
-    transformer: AbstractBijection,
+    transformer: Transformer,
     dim: int,
     *,
     layers: int,
@@ -78,7 +76,7 @@ def coupling_chain(
     for layer_key in jr.split(key, layers):
         layer = Coupling(
             layer_key,
-            transformer=transformer,
+            transformer=transformer.initial(),
             untransformed_dim=split,
             dim=dim,
             cond_dim=condition_size or None,
@@ -88,14 +86,7 @@ def coupling_chain(
         )
         bijections.append(eqx.tree_at(lambda c: c.conditioner, layer, replace_fn=near_identity))
         bijections.append(Roll(dim, split))
-    return Chain(bijections)
-
-
-def softplus_affine(min_scale: float) -> Affine:
-    """s ↦ scale · s + shift, scale = softplus(·) + min_scale, starting at the identity."""
-    raw = inv_softplus(1.0 - min_scale)
-    scale = paramax.Parameterize(lambda a: jax.nn.softplus(a) + min_scale, raw)
-    return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
+    return use_transformer(Chain(bijections), transformer)
 
 
 @storable("ambient.RealNVP")
@@ -125,7 +116,7 @@ class RealNVP(AbstractAmbientSpec):
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
         chain = coupling_chain(
-            softplus_affine(self.min_scale),
+            AffineTransformer.build(self.min_scale),
             dim,
             layers=self.layers,
             width=self.width,
@@ -166,7 +157,7 @@ class SplineCoupling(AbstractAmbientSpec):
     ) -> AbstractAmbient:
         """The flow of ``layers`` couplings over N(0, I)."""
         chain = coupling_chain(
-            RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+            SplineTransformer.build(self.knots, self.interval),
             dim,
             layers=self.layers,
             width=self.width,

@@ -1,4 +1,4 @@
-"""Whether a value read from a file is what its class's annotations say."""
+"""Check values read from a file against the annotations of their class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .container import ModelFileError
 
 
 def check_field(cls: type, name: str, value: Any) -> None:
-    """Refuse a field that the class does not have, or a value of another type."""
+    """Raise `ModelFileError` if the class has no such field or annotates another type."""
     hints = _hints(cls)
     if name not in hints:
         raise ModelFileError(f"this foliax's {cls.__name__} has no field {name!r}: upgrade foliax.")
@@ -29,7 +29,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value has an annotated type; wrapped arrays (paramax) pass for arrays."""
+    """Return whether a value has an annotated type; a wrapped array (paramax) is an array."""
     if isinstance(value, paramax.AbstractUnwrappable) and is_array_type(hint):
         return True
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -57,5 +57,5 @@ def _items_fit(values: tuple, inner: tuple) -> bool:
 
 
 def is_array_type(hint: Any) -> bool:
-    """Whether an annotation is that of JAX arrays, of a shape or of any."""
+    """Return whether an annotation means a JAX array, with or without a shape."""
     return isinstance(hint, type) and issubclass(getattr(hint, "array_type", hint), jax.Array)

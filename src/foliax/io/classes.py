@@ -1,4 +1,4 @@
-"""What a model file can name: the classes that foliax's modules register, and a few of others."""
+"""The classes that a model file can name: foliax's own and a few of other packages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MODULES = (
     "paper.targets",
     "training",
 )
-"""Imported before a file is decoded. No other module is ever imported because of a file."""
+"""Modules imported before a file is decoded; a file never causes another import."""
 
 
 @functools.cache
 def import_storable_modules() -> None:
-    """Import all modules of foliax with storable classes, since classes register on import."""
+    """Import the modules that define storable classes, because classes register on import."""
     for name in MODULES:
         importlib.import_module(f"foliax.{name}")
 

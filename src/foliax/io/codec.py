@@ -1,9 +1,9 @@
-"""Objects as JSON and tensors, and back, without calling anything that a file names.
+"""Encode objects as JSON and tensors, and decode them without importing what a file names.
 
-None, bool, int, str and finite floats are themselves, tuples are lists; all else has a tag:
-{"float": "nan"}, {"list": […]}, {"dict": {…}}, {"array": name}, {"numpy": name}, {"function": name}
-and {"class": identifier, "fields": {…}} of `foliax.registry`, and {"own": …} for a manifold or
-dequantization of the user's own, of which only a description is kept.
+None, bool, int, str and finite floats stand for themselves, and a JSON list for a tuple. Other
+values have a tag: {"float": "nan"}, {"list": […]}, {"dict": {…}}, {"array": name}, {"numpy": name},
+{"function": name} and {"class": identifier, "fields": {…}} of `foliax.registry`. A custom manifold
+or dequantization is {"own": …}, which only describes it.
 """
 
 from __future__ import annotations
@@ -26,45 +26,61 @@ from ..registry import entry_of, field_names, find, find_function, function_iden
 from .annotations import check_field
 from .classes import import_storable_modules
 from .container import ModelFileError, Tensors
-from .flowjax_functions import recognised
 
 Json = Any
-Own = AbstractManifold | AbstractDequantization
-STORED = "biuf"
-"""Kinds of numbers that are stored: booleans, whole numbers, floats."""
+CustomSpace = AbstractManifold | AbstractDequantization
+"""A manifold or a dequantization that the user defines."""
+
+STORABLE_DTYPES = "biuf"
+"""Kinds of NumPy dtypes that a file holds: booleans, integers, floats."""
+
+MAX_TEXT_CHARACTERS = 2000
+"""Length of a value's text in an error or a description."""
 
 
 def to_json(value: Any) -> Json:
-    """A value without arrays, such as a spec, as JSON that `from_json` reads.
+    """Encode a value without arrays, such as an estimator's settings, as JSON.
+
+    Args:
+        value: A plain value, or an instance of a storable class.
+
+    Returns:
+        JSON that `from_json` decodes.
 
     Raises:
-        ModelFileError: It holds an array, or what a model file cannot hold.
+        ModelFileError: The value contains an array or an unknown class or function.
     """
     encoder = Encoder()
     node = encoder.encode(value, type(value).__name__)
     if encoder.tensors:
-        raise ModelFileError(f"{_plain(value)} holds arrays, which JSON does not.")
+        raise ModelFileError(f"{_plain(value)} contains arrays, which JSON cannot hold.")
     return node
 
 
 def from_json(node: Json) -> Any:
-    """The value that `to_json` was given.
+    """Decode the value that `to_json` encoded.
+
+    Args:
+        node: JSON of `to_json`.
+
+    Returns:
+        The value.
 
     Raises:
-        ValueError: Its classes or fields are not those of this foliax.
+        ValueError: This foliax does not have one of the classes or fields.
     """
     return Decoder({}, None).decode(node)
 
 
 class Encoder:
-    """Objects to JSON; the arrays are collected, equal ones once."""
+    """Encode objects as JSON and collect their arrays in `tensors`, equal arrays once."""
 
     def __init__(self):
         self.tensors: Tensors = {}
         self._names: dict[tuple, str] = {}
 
     def encode(self, value: Any, where: str) -> Json:
-        """The JSON of a value; `where` says in an error which one it was."""
+        """Return the JSON of a value; `where` names it in errors."""
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, bool | int | str):
             return value
@@ -84,8 +100,8 @@ class Encoder:
             names = field_names(entry.cls)
             fields = {k: self.encode(getattr(value, k), f"{where}.{k}") for k in names}
             return {"class": entry.identifier, "fields": fields}
-        if isinstance(value, Own):
-            return {"own": identity(value)}
+        if isinstance(value, CustomSpace):
+            return {"own": fingerprint(value)}
         return self._function(value, where)
 
     def _items(self, values: tuple | list, where: str) -> Json:
@@ -95,17 +111,17 @@ class Encoder:
         name = function_identifier(value)
         if name is not None:
             return {"function": name}
-        stand_in = recognised(value)
-        if stand_in is None:
-            raise ModelFileError(
-                f"{where} is {_plain(value)}: a model file holds numbers and foliax's own classes "
-                "only. Use an ambient density, a dequantizer and a density that foliax brings; "
-                "a spec with a function of yours can be left out: spec=None."
-            )
-        return self.encode(stand_in, where)
+        raise ModelFileError(
+            f"{where} is {_plain(value)}: a model file holds numbers and foliax's own classes "
+            "only. Use an ambient density, a dequantizer and a density that foliax provides. "
+            "Omit a spec that contains your own function: spec=None."
+        )
 
     def _tensor(self, value: jax.Array | np.ndarray, where: str) -> str:
-        if jnp.issubdtype(value.dtype, jax.dtypes.prng_key) or value.dtype.kind not in STORED:
+        if (
+            jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+            or value.dtype.kind not in STORABLE_DTYPES
+        ):
             raise ModelFileError(f"{where} is an array of {value.dtype}, which cannot be stored.")
         array = np.asarray(value, order="C")
         content = (array.shape, str(array.dtype), hashlib.sha256(array.tobytes()).digest())
@@ -115,15 +131,15 @@ class Encoder:
 
 
 class Decoder:
-    """JSON to objects; `given` is the user's own manifold or dequantization, where there is one."""
+    """Decode JSON to objects; `custom` is the custom manifold or dequantization, if any."""
 
-    def __init__(self, tensors: Tensors, given: Own | None):
+    def __init__(self, tensors: Tensors, custom: CustomSpace | None):
         import_storable_modules()
         self.tensors = tensors
-        self.given = given
+        self.custom = custom
 
     def decode(self, node: Json) -> Any:
-        """The value of a JSON node."""
+        """Return the value of a JSON node."""
         match node:
             case None | bool() | int() | float() | str():
                 return node
@@ -144,7 +160,7 @@ class Decoder:
             case {"class": str(name), "fields": dict(fields)} if len(node) == 2:
                 return self._object(name, fields)
             case {"own": dict(described)} if len(node) == 1:
-                return self._own(described)
+                return self._find_custom(described)
         raise ModelFileError(f"it holds {_plain(node)}, which this foliax does not know.")
 
     def _tensor(self, name: str) -> np.ndarray:
@@ -159,7 +175,7 @@ class Decoder:
                 f"the model was fitted in {tensor.dtype}, which needs JAX's x64 mode: call "
                 "jax.config.update('jax_enable_x64', True) before anything else."
             )
-        # Put, not converted: `jnp.asarray` would compile something for every shape.
+        # `jnp.asarray` would compile a program for every shape; `device_put` compiles none.
         return jax.device_put(tensor)
 
     def _object(self, name: str, fields: dict[str, Json]) -> Any:
@@ -175,28 +191,40 @@ class Decoder:
         values = entry.upgrade(values)
         for key, value in values.items():
             check_field(cls, key, value)
-        return made(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
+        return build_module(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
 
-    def _own(self, described: dict[str, Json]) -> Own:
-        if self.given is None:
+    def _find_custom(self, described: dict[str, Json]) -> CustomSpace:
+        if self.custom is None:
             raise ModelFileError(
-                f"the model is on a manifold of your own, {described.get('text')}: pass it, "
+                f"the model is on a custom manifold, {described.get('text')}: pass it, "
                 "load(path, manifold=…)."
             )
-        for part in parts_of(self.given):
-            if identity(part) == described:
+        for part in iterate_parts(self.custom):
+            if fingerprint(part) == described:
                 return part
         raise ModelFileError(
-            f"the model is on {described.get('text')}, which is no part of {self.given}, the "
+            f"the model is on {described.get('text')}, which is not part of {self.custom}, the "
             "manifold that was passed."
         )
 
 
-def made(cls: type[eqx.Module], values: dict[str, Any]) -> eqx.Module:
-    """The module of those fields, as JAX itself puts modules together again; then checked."""
+def build_module(cls: type[eqx.Module], values: dict[str, Any]) -> eqx.Module:
+    """Build a module from its fields, as JAX unflattens one, and check its invariants.
+
+    Args:
+        cls: The class of the module. Its `__init__` does not run.
+        values: Values of fields. Missing fields take their defaults.
+
+    Returns:
+        The module.
+
+    Raises:
+        ModelFileError: A field without a default is missing.
+        ValueError: The class refuses the values.
+    """
     module = object.__new__(cls)
     for field in dataclasses.fields(cls):
-        value = values[field.name] if field.name in values else default(cls, field)
+        value = values[field.name] if field.name in values else field_default(cls, field)
         object.__setattr__(module, field.name, value)
     for kind in cls.__mro__:
         if "__check_init__" in vars(kind):
@@ -204,8 +232,8 @@ def made(cls: type[eqx.Module], values: dict[str, Any]) -> eqx.Module:
     return module
 
 
-def default(cls: type, field: dataclasses.Field) -> Any:
-    """What a field is where an older file does not have it."""
+def field_default(cls: type, field: dataclasses.Field) -> Any:
+    """Return the default of a field that an older file does not have."""
     if field.default is not dataclasses.MISSING:
         return field.default
     if field.default_factory is not dataclasses.MISSING:
@@ -213,35 +241,35 @@ def default(cls: type, field: dataclasses.Field) -> Any:
     raise ModelFileError(f"{cls.__name__} lacks its {field.name}.")
 
 
-def identity(value: Own) -> dict[str, str]:
-    """What tells a user's manifold from another: its text, and a checksum of its arrays."""
+def fingerprint(value: CustomSpace) -> dict[str, str]:
+    """Identify a custom manifold by its text and a checksum of its arrays."""
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(eqx.filter(value, eqx.is_array)):
         digest.update(f"{leaf.shape}{leaf.dtype}".encode() + np.asarray(leaf).tobytes())
     return {"text": _plain(value), "arrays": digest.hexdigest()}
 
 
-def parts_of(given: Own) -> Iterator[Own]:
-    """The manifolds and dequantizations inside, and the dequantizations that those would choose."""
-    for part in _inside(given):
+def iterate_parts(space: CustomSpace) -> Iterator[CustomSpace]:
+    """Yield the manifolds and dequantizations inside, with default dequantizations."""
+    for part in _nested_spaces(space):
         yield part
         if isinstance(part, AbstractManifold):
-            # A manifold without a default dequantization says so by a ValueError.
+            # A manifold without a default dequantization raises ValueError.
             with contextlib.suppress(ValueError):
-                yield from _inside(part.dequantization())
+                yield from _nested_spaces(part.dequantization())
 
 
-def _inside(value: Any) -> Iterator[Own]:
-    if isinstance(value, Own):
+def _nested_spaces(value: Any) -> Iterator[CustomSpace]:
+    if isinstance(value, CustomSpace):
         yield value
     if isinstance(value, tuple):
         for item in value:
-            yield from _inside(item)
+            yield from _nested_spaces(item)
     elif isinstance(value, eqx.Module):
         for name in field_names(type(value)):
-            yield from _inside(getattr(value, name))
+            yield from _nested_spaces(getattr(value, name))
 
 
 def _plain(value: Any) -> str:
-    """A value's text without where things lie in memory, which differs between processes."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:2000]
+    """A value's text without memory addresses, which differ between processes."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:MAX_TEXT_CHARACTERS]

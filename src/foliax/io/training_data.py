@@ -1,4 +1,4 @@
-"""What a model file keeps of the table it was fitted to, so that a report needs nothing else."""
+"""The rows of the table that a model file keeps, so that a report needs no other file."""
 
 from __future__ import annotations
 
@@ -15,76 +15,108 @@ from ..density.dataset import split_numbers
 from ..estimators.base import MIN_ROWS_TO_HOLD_OUT
 from ..tables import Finding, Schema, audit
 
-MOST_TRAIN, MOST_TEST = 5000, 2000
+MAX_TRAIN_ROWS = 5000
+"""FitResult rows that a file keeps; the limit keeps the file small."""
+
+MAX_TEST_ROWS = 2000
+"""Held-out rows that a file keeps; the limit keeps the file small and a report fast."""
+
+MIN_TEST_ROWS = 20
+"""Held-out rows, if any are held out; fewer give an unreliable standard error."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Rows in the user's columns, and their weights; `of`: how many there were."""
+    """Rows in the user's columns.
+
+    Attributes:
+        frame: The rows that are kept.
+        weights: Their weights, or None.
+        total: The number of rows in the table; `frame` may be a random subsample.
+    """
 
     frame: pd.DataFrame
     weights: np.ndarray | None
-    of: int
+    total: int
 
     def points(self, schema: Schema) -> np.ndarray:
-        """The rows as points of the schema's manifold, moved there where they were."""
+        """Return the rows as points of the schema's manifold, projected as in the fit."""
         return schema.prepare(self.frame, project=True).points
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the rows as plain values."""
         weights = None if self.weights is None else self.weights.tolist()
-        return {"csv": self.frame.to_csv(index=False), "weights": weights, "of": self.of}
+        return {"csv": self.frame.to_csv(index=False), "weights": weights, "of": self.total}
 
     @staticmethod
-    def from_json(known: dict[str, Any]) -> Rows:
-        """What `to_json` gave."""
-        weights = None if known["weights"] is None else np.array(known["weights"], float)
-        return Rows(pd.read_csv(io.StringIO(known["csv"])), weights, int(known["of"]))
+    def from_json(values: dict[str, Any]) -> Rows:
+        """Return the rows that `to_json` stored."""
+        weights = None if values["weights"] is None else np.array(values["weights"], float)
+        return Rows(pd.read_csv(io.StringIO(values["csv"])), weights, int(values["of"]))
 
 
 @dataclasses.dataclass(frozen=True)
-class Evidence:
-    """The rows that were fitted and those held out, or a random part of many; and the audit."""
+class TrainingData:
+    """FitResult rows, held-out rows, and the findings of the audit."""
 
     train: Rows
     test: Rows
     findings: tuple[Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the data as plain values."""
         findings = [[f.severity, list(f.columns), f.message, f.consequence] for f in self.findings]
         return {"train": self.train.to_json(), "test": self.test.to_json(), "findings": findings}
 
     @staticmethod
-    def from_json(known: dict[str, Any]) -> Evidence:
-        """What `to_json` gave."""
-        findings = tuple(Finding(a, tuple(b), c, d) for a, b, c, d in known["findings"])
-        return Evidence(Rows.from_json(known["train"]), Rows.from_json(known["test"]), findings)
+    def from_json(values: dict[str, Any]) -> TrainingData:
+        """Return the data that `to_json` stored."""
+        findings = tuple(Finding(a, tuple(b), c, d) for a, b, c, d in values["findings"])
+        train, test = Rows.from_json(values["train"]), Rows.from_json(values["test"])
+        return TrainingData(train, test, findings)
 
 
-def split(n: int, share: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to fit and of those to hold out, both in random order.
+def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
+    """Split row numbers at random into rows to fit and rows to hold out.
 
-    None are held out of fewer than 200, where every row is needed; else 20 at the least.
+    Args:
+        n: The number of rows.
+        fraction: The fraction to hold out. At least `MIN_TEST_ROWS` are held out, and none if the
+            fraction is 0 or if there are fewer than 200 rows, because the fit needs all of those.
+        key: A random key.
+
+    Returns:
+        (rows to fit, rows to hold out), both in random order.
     """
-    if share == 0 or n < MIN_ROWS_TO_HOLD_OUT:
+    if fraction == 0 or n < MIN_ROWS_TO_HOLD_OUT:
         return np.asarray(jax.random.permutation(key, n)), np.arange(0)
-    share = max(share, 20 / n)
-    return split_numbers(n, share, key)
+    return split_numbers(n, max(fraction, MIN_TEST_ROWS / n), key)
 
 
-def gather(
+def collect_training_data(
     frame: pd.DataFrame,
     weights: np.ndarray | None,
     schema: Schema,
     train: np.ndarray,
     test: np.ndarray,
-) -> Evidence:
-    """The evidence of a table's valid rows, split by number, in random order."""
+) -> TrainingData:
+    """Collect what a model file keeps of a table.
+
+    Args:
+        frame: The valid rows of the table.
+        weights: Their weights, or None.
+        schema: The schema of the table. Other columns are left out.
+        train: The numbers of the fitted rows, in random order.
+        test: The numbers of the held-out rows, in random order.
+
+    Returns:
+        Random subsamples of both, and the audit of all rows.
+    """
     columns = schema.only(frame)
 
-    def rows(numbers: np.ndarray, most: int) -> Rows:
-        kept = numbers[:most]
+    def subsample(numbers: np.ndarray, max_rows: int) -> Rows:
+        kept = numbers[:max_rows]
         return Rows(columns.iloc[kept], None if weights is None else weights[kept], len(numbers))
 
-    return Evidence(rows(train, MOST_TRAIN), rows(test, MOST_TEST), tuple(audit(columns, schema)))
+    findings = tuple(audit(columns, schema))
+    return TrainingData(subsample(train, MAX_TRAIN_ROWS), subsample(test, MAX_TEST_ROWS), findings)

@@ -98,7 +98,7 @@ def save(folder: Path, row: Row, number: int, found: Trial) -> None:
     table = read(path)
     table.setdefault(row.name, {})[str(number)] = found
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic.replacing(path) as file:
+    with atomic.open_atomic(path) as file:
         file.write(as_text(table).encode())
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
+
+from ..atomic import atomic_path
 
 # Without dates, so that the same figure gives the same file.
 FORMATS: dict[str, dict[str, None]] = {
@@ -25,21 +25,7 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
         raise ValueError(f"{path}: pictures are {', '.join(FORMATS)} files, not '{path.suffix}'.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}. Create it first.")
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=suffix, dir=path.parent)
-    os.close(handle)
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "foliax", "pdf.fonttype": 42}):
-            figure.savefig(name, format=suffix[1:], dpi=dpi, metadata=FORMATS[suffix])
-        # A temporary file is its owner's only; a picture is as readable as any new file.
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    settings = matplotlib.rc_context({"svg.hashsalt": "foliax", "pdf.fonttype": 42})
+    with atomic_path(path) as temporary, settings:
+        figure.savefig(temporary, format=suffix[1:], dpi=dpi, metadata=FORMATS[suffix])
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -12,7 +12,7 @@ from scipy.stats import betabinom, kstwobign
 
 from ..density import AbstractDensity, Dataset, evaluate
 from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, compare_estimators
-from ..io.training_data import Evidence
+from ..io.training_data import TrainingData
 from ..tables import Schema
 
 DRAWS = 2500
@@ -71,7 +71,7 @@ class Assessment(NamedTuple):
 def assess(
     density: AbstractDensity,
     schema: Schema,
-    evidence: Evidence,
+    evidence: TrainingData,
     *,
     key: PRNGKeyArray,
     show: Callable[[str], None] = lambda text: None,

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..evaluation.comparison import INDEPENDENT, paired_difference
 from ..io.model_file import Model
-from ..io.training_data import Evidence
+from ..io.training_data import TrainingData
 from ..tables import Schema
 from . import markup as m
 from . import sections, views
@@ -68,7 +68,7 @@ def _header(model: Model, schema: Schema, found: Assessment | None, title: str) 
         f'<div class="card {kind}"><b>{m.words(value)}</b><span>{m.words(what)}</span></div>'
         for value, what, kind in _cards(model, schema, found)
     )
-    verdict = m.listed(_verdict(model.evidence, found), "verdict")
+    verdict = m.listed(_verdict(model.training_data, found), "verdict")
     return (
         f"<header><h1>{m.words(title)}</h1>"
         f"{m.paragraph(f'A density {schema.measure().label}.', 'faint')}</header>"
@@ -79,8 +79,8 @@ def _header(model: Model, schema: Schema, found: Assessment | None, title: str) 
 def _cards(
     model: Model, schema: Schema, found: Assessment | None
 ) -> Iterator[tuple[str, str, str]]:
-    if model.evidence is not None:
-        yield f"{model.evidence.train.of:,}", "rows fitted", ""
+    if model.training_data is not None:
+        yield f"{model.training_data.train.total:,}", "rows fitted", ""
     yield str(model.density.manifold.dim), "dimensions", ""
     if found is not None:
         mean = found.entries[0].mean
@@ -90,7 +90,7 @@ def _cards(
         yield words, f"coverage, p = {found.coverage.p_value:.2g}", "good" if good else "bad"
 
 
-def _verdict(evidence: Evidence | None, found: Assessment | None) -> Iterator[str]:
+def _verdict(evidence: TrainingData | None, found: Assessment | None) -> Iterator[str]:
     if found is None:
         yield "No rows were held out, so nothing here says how good the fit is."
     else:
@@ -127,7 +127,7 @@ def _covered(found: Assessment) -> str:
 
 
 def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
-    rows = None if model.evidence is None else model.evidence.train.points(schema)
+    rows = None if model.training_data is None else model.training_data.train.points(schema)
     keys = jax.random.split(key, 3)
     show("samples")
     drawn = model.density.sample(PICTURED, key=keys[2])
@@ -149,5 +149,5 @@ def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
 
 def _footer(model: Model) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in model.versions.items())
-    seed = f"Seed {model.about['seed']}; " if "seed" in model.about else ""
+    seed = f"Seed {model.about['seed']}; " if "seed" in model.extra else ""
     return f"<footer>{m.paragraph(f'{seed}written by {versions}.', 'faint')}</footer>\n"

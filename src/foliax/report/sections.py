@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..evaluation.comparison import paired_difference
 from ..io.model_file import Model
-from ..io.training_data import Evidence, Rows
+from ..io.training_data import Rows, TrainingData
 from ..tables import Schema
 from . import figures
 from . import markup as m
@@ -22,15 +22,17 @@ LISTED = 8
 
 def data(model: Model, schema: Schema) -> str:
     """What was fitted, and what the audit says of it."""
-    evidence = model.evidence
+    evidence = model.training_data
     lines = [m.paragraph("What the columns are:"), m.code(schema.text().replace("; ", ";\n"))]
     if evidence is None:
         return m.section("data", "The data", *lines, m.paragraph("No rows came with the model."))
-    counted = f"{evidence.train.of:,} rows were fitted, {evidence.test.of:,} held out at random"
+    counted = (
+        f"{evidence.train.total:,} rows were fitted, {evidence.test.total:,} held out at random"
+    )
     source = model.about.get("data")
     lines.insert(0, m.paragraph(f"{counted}{f', of {source}' if source else ''}."))
     kept = len(evidence.train.frame) + len(evidence.test.frame)
-    if kept < evidence.train.of + evidence.test.of:
+    if kept < evidence.train.total + evidence.test.total:
         lines.append(m.paragraph(f"Of the {kept:,} rows that the model file keeps:"))
     lines.append(m.table_of(_columns(evidence, schema)))
     if not evidence.findings:
@@ -45,7 +47,7 @@ def data(model: Model, schema: Schema) -> str:
     return m.section("data", "The data", *lines)
 
 
-def _columns(evidence: Evidence, schema: Schema) -> pd.DataFrame:
+def _columns(evidence: TrainingData, schema: Schema) -> pd.DataFrame:
     """Every column's range."""
     both: Any = pd.concat([evidence.train.frame, evidence.test.frame])
     kinds = {column: f.kind.name for f in schema.factors for column in f.columns}
@@ -87,7 +89,7 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
     title = "Held-out rows: this model and simpler ones"
     if found is None:
         why = "No rows were held out: fit with --held-out 0.1, on 200 rows or more, to have some."
-        if model.evidence is None:
+        if model.training_data is None:
             why = "The model file keeps no rows: fit without --no-rows to have some held out."
         return m.section("held-out", title, m.paragraph(why))
     first = found.entries[0]
@@ -100,8 +102,8 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
         behind = "" if entry is first else f"{by.value:+.3f} ± {by.error:.3f}"
         mean = entry.mean
         rows.append([entry.name, f"{mean.value:.3f} ± {mean.error:.3f}", behind])
-    assert model.evidence is not None
-    train = model.evidence.train
+    assert model.training_data is not None
+    train = model.training_data.train
     caption = "Behind this model, by how much, with 95 % intervals (paired, row by row)."
     return m.section(
         "held-out",
@@ -118,10 +120,10 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
 
 
 def _fewer(train: Rows) -> Iterator[str]:
-    if len(train.frame) < train.of:
+    if len(train.frame) < train.total:
         yield m.paragraph(
-            f"The simpler models were fitted to the {len(train.frame):,} of {train.of:,} rows that "
-            "the model file keeps, so they are at a disadvantage; foliax compare uses all.",
+            f"The simpler models were fitted to the {len(train.frame):,} of {train.total:,} rows "
+            "that the model file keeps, so they are at a disadvantage; foliax compare uses all.",
             "faint",
         )
 
@@ -158,9 +160,9 @@ def coverage(found: Assessment | None) -> str:
 
 def extremes(model: Model, schema: Schema, found: Assessment | None) -> str:
     """The least and the most likely of the held-out rows."""
-    if found is None or model.evidence is None:
+    if found is None or model.training_data is None:
         return ""
-    table = model.evidence.test.frame.reset_index(drop=True)
+    table = model.training_data.test.frame.reset_index(drop=True)
     less = [f"{1 - rank:.1%}" for rank in found.coverage.ranks]
     own = {"log density": found.scores, "error": found.errors, "samples less likely": less}
     # The user's columns may have these names too.

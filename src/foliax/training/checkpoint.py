@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..atomic import replacing
+from ..atomic import open_atomic
 from .callbacks import Callback
 from .history import Record
 
@@ -45,7 +45,7 @@ class Checkpoint(Callback):
         if len(record.history) % self.every:
             return
         header = {"training": fingerprint, "record": dataclasses.asdict(record)}
-        with replacing(self.path) as file:
+        with open_atomic(self.path) as file:
             file.write(json.dumps(header).encode() + b"\n")
             eqx.tree_serialise_leaves(file, state)
 
