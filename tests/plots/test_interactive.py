@@ -1,4 +1,4 @@
-"""Interactive views: small plain data, a page that stands alone, a script that draws."""
+"""Interactive views: small JSON data, a self-contained page, a script that draws."""
 
 import base64
 import json
@@ -92,7 +92,7 @@ def test_others_have_none(manifold):
 
 
 def run(view, folder):
-    """What the script draws, without a browser."""
+    """Run the script without a browser, and return what it draws."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node to run the script with")
