@@ -94,7 +94,7 @@ LEFT_OUT = {
     manifolds.LevelSet,
     objectives.ReverseKL,
     objectives.OwnSamples,
-    views.Drawn,
+    views.SampledDensity,
 }
 INTERFACES = (
     AbstractManifold,

@@ -1,4 +1,4 @@
-"""The page: what it says, that it needs nothing else, and that it works in a browser."""
+"""The page: its content, that it loads nothing else, and that it works in a browser."""
 
 import json
 import re
@@ -21,8 +21,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOLIAX_CACHE", "off")
-        patch.setattr(scene, "EVALUATIONS", 20_000)
-        patch.setattr(scene, "DRAWS", 1000)
+        patch.setattr(scene, "MAX_EVALUATIONS", 20_000)
+        patch.setattr(scene, "MAX_SAMPLES", 1000)
         pd.read_csv(QUAKES).iloc[:240].to_csv(path / "q.csv", index=False)
         run("fit", path / "q.csv", "-s", SPHERE, "-m", "kernel", "--held-out", 0.25)
         found = run_json("report", path / "q.foliax")
@@ -40,7 +40,7 @@ def test_everything_is_there(page):
         assert f'<section id="{name}">' in page
         assert f'href="#{name}"' in page
     assert "240" not in page.split("<nav>")[0]
-    assert "180 rows were fitted, 60 held out" in page
+    assert "180 rows of q.csv were fitted; 60 were held out" in page
     assert "independent columns" in page
     assert page.count("<img") >= 4
 
