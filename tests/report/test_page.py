@@ -40,7 +40,7 @@ def test_everything_is_there(page):
         assert f'<section id="{name}">' in page
         assert f'href="#{name}"' in page
     assert "240" not in page.split("<nav>")[0]
-    assert "180 rows of q.csv were fitted; 60 were held out" in page
+    assert "180 rows were fitted; 60 were held out at random." in page
     assert "independent columns" in page
     assert page.count("<img") >= 4
 

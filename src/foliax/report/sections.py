@@ -27,10 +27,11 @@ def data(model: Model, schema: Schema) -> str:
     lines = [m.paragraph("The schema of the table:"), m.code(schema.text().replace("; ", ";\n"))]
     if evidence is None:
         return m.section("data", "The data", *lines, m.paragraph("The model file holds no rows."))
-    source = model.about.get("data")
-    table = f" of {source}" if source else ""
-    counts = f"{evidence.train.of:,} rows{table} were fitted; {evidence.test.of:,} were held out"
-    lines.insert(0, m.paragraph(f"{counts} at random."))
+    counts = (
+        f"{evidence.train.of:,} rows were fitted; {evidence.test.of:,} were held out at random."
+    )
+    source = f" The table is {model.about['data']}." if model.about.get("data") else ""
+    lines.insert(0, m.paragraph(counts + source))
     kept = len(evidence.train.frame) + len(evidence.test.frame)
     if kept < evidence.train.of + evidence.test.of:
         lines.append(
