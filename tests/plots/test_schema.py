@@ -49,7 +49,7 @@ def test_axes_are_the_columns(schema, labels):
     assert labels_of(schema) == labels
 
 
-def test_a_settled_turn_is_the_axis():
+def test_an_inferred_turn_is_the_axis():
     frame = pd.DataFrame({"lat": [-20.0, -30], "long": [170.0, 188]})
     schema = Schema.parse("sphere(lat=lat, lon=long)").settle(frame)
     axis = label_axes(schema.manifold(), **schema.axes())[1][1]
@@ -70,7 +70,7 @@ def test_rotation_vectors_keep_their_range_in_another_unit():
 
 
 @pytest.mark.usefixtures("coarse")
-def test_a_table_is_drawn_in_its_words():
+def test_a_picture_has_the_names_of_the_columns():
     schema = Schema.parse("hour: circle(arrival, unit=hours); depth: positive(depth, unit=km)")
     figure = plots.draw(Blob(schema.manifold()), **schema.axes(), key=KEY)
     assert {"arrival (h)", "depth (km)"} <= set(texts(figure))

@@ -70,7 +70,7 @@ def test_smoothing_keeps_the_mass_and_the_place():
     assert (gap * field.weights).sum() < 0.2
 
 
-def test_clustered_densities_get_ratios_and_both_ends():
+def test_clustered_densities_get_a_logarithmic_scale():
     logs = np.linspace(-30, 12, 400)
     scale = colour_scale(logs, np.exp(-logs))
     assert isinstance(scale.norm, LogNorm)

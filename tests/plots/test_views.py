@@ -205,7 +205,7 @@ def test_cubic_poles_do_not_depend_on_the_representative():
     drawn = [plots.draw(CUBIC, r, view="poles", key=KEY) for r in (identity, quarter)]
     first, second = (np.unique(np.round(dots_of(f.axes[0]), 5) + 0.0, axis=0) for f in drawn)
     np.testing.assert_allclose(first, second)
-    # {100} of a crystal along the sample's axes: the centre, and four spots at the rim.
+    # {100} of a crystal along the sample's axes: the centre, and four points at the rim.
     np.testing.assert_allclose(np.sort(np.hypot(*first.T)), [0, 1, 1, 1, 1], atol=1e-4)
 
 
@@ -235,6 +235,6 @@ def test_no_pyplot():
     assert "matplotlib.pyplot" not in sys.modules
 
 
-def test_more_axes_than_fit_are_said():
+def test_the_legend_counts_hidden_axes():
     figure = plots.draw(Blob(Stiefel(4, 2)), key=jax.random.key(3))
     assert "1 more axis is not shown" in texts(figure)

@@ -57,7 +57,7 @@ def test_default_labels_tell_factors_apart():
         (PositiveReals(1), None, plots.TURNS["hours"], "value is not an angle"),
     ],
 )
-def test_wrong_words(manifold, labels, units, words):
+def test_labels_and_units_that_do_not_fit(manifold, labels, units, words):
     with pytest.raises(ValueError, match=words):
         label_axes(manifold, labels, units)
 
@@ -129,7 +129,7 @@ def test_formats(suffix, start, tmp_path):
     assert files[0] == files[1]
 
 
-def test_save_says_what_is_wrong(tmp_path):
+def test_errors_of_save(tmp_path):
     figure = plots.draw(T2, key=KEY)
     with pytest.raises(ValueError, match=r"pictures are .png, .svg, .pdf files, not '.gif'"):
         save(figure, tmp_path / "a.gif")
@@ -182,7 +182,7 @@ def test_coastlines_are_drawn_where_there_are_any(tmp_path, monkeypatch):
     assert counts[2] == counts[3] + 2
 
 
-def test_coastlines_that_are_none(tmp_path):
+def test_files_without_coastlines(tmp_path):
     path = tmp_path / "coast.json"
     path.write_text("{}")
     with pytest.raises(ValueError, match="no lines or polygons"):

@@ -41,7 +41,7 @@ def density(evidence):
     return DirectionalMixture(1).fit(SCHEMA.manifold(), train, key=KEY).density
 
 
-def test_the_evidence_survives_json(evidence):
+def test_evidence_round_trips_through_json(evidence):
     again = Evidence.from_json(evidence.to_json())
     pd.testing.assert_frame_equal(
         again.test.frame, evidence.test.frame.reset_index(drop=True), check_exact=True

@@ -14,7 +14,7 @@ from foliax.tables import Schema
 KEY = jax.random.key(0)
 
 
-def test_only_the_lack_of_a_view_is_passed_over(monkeypatch):
+def test_only_a_missing_view_is_skipped(monkeypatch):
     schema = Schema.parse("x: real(x)")
     rows = np.random.default_rng(0).normal(size=(30, 1)).astype(np.float32)
     density = ScaleMixtureKernel().fit(schema.manifold(), rows, key=KEY).density
@@ -22,10 +22,10 @@ def test_only_the_lack_of_a_view_is_passed_over(monkeypatch):
     assert interactive_figure(part, KEY) == ""
 
     def broken(*args, **kwargs):
-        raise ValueError("a real fault")
+        raise ValueError("a real error")
 
     monkeypatch.setattr(plots, "interactive", broken)
-    with pytest.raises(ValueError, match="a real fault"):
+    with pytest.raises(ValueError, match="a real error"):
         interactive_figure(part, KEY)
 
 

@@ -19,12 +19,12 @@ class Axis:
 
     Attributes:
         name: what the coordinate is called, often a column's name.
-        unit: symbol of the unit; "" where there is none.
+        unit: symbol of the unit; "" for none.
         low: least value that the axis can show; None for no bound.
         high: largest value that the axis can show; None for no bound.
         turn: the unit of an angle, which points hold in radians; None for other numbers.
         wraps: whether the angle is periodic; a longitude is, a latitude is not.
-        step: spacing of the values, where they are discrete: offset + k · step.
+        step: spacing of discrete values offset + k · step; None for a continuum.
         offset: one of the discrete values.
         positive: whether all values are positive, so that a logarithmic axis is possible.
     """

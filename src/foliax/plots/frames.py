@@ -38,8 +38,8 @@ class Frame:
     Attributes:
         axes: the axes.
         values: maps points (n, size) to values (n, axes); angles in radians.
-        groups: number of axes of each factor; empty where there is one factor.
-        points: the inverse of `values`; None where there is none.
+        groups: number of axes of each factor; empty for a single factor.
+        points: the inverse of `values`; None if it has none.
     """
 
     axes: tuple[Axis, ...]

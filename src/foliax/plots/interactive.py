@@ -1,4 +1,16 @@
-"""`interactive`: what an interactive view shows, as plain data that fits in a page."""
+"""`interactive`: the data of an interactive view, small enough for a page.
+
+The data are a dictionary that JSON can hold. Arrays are base64, little-endian.
+
+- `kind`: "globe", "torus" or "ball".
+- `scale`: `low`, `high` and `log`; levels 0 to 255 run from low to high along `palette`.
+- `grid`: `rows` × `columns` of levels, one byte each, from south to north and from west to east;
+  for a map, second angle × first angle.
+- `cloud`: samples in the ball, with one byte each in `levels`.
+- `points`: the data in units of 1/32767: unit vectors, fractions of a turn, or rotation vectors
+  over π.
+- `facing`: latitude and longitude in degrees that a globe shows first; `zoom`: its zoom.
+"""
 
 from __future__ import annotations
 
@@ -53,16 +65,8 @@ def interactive(
         earth: coastlines, as in `plots.draw`.
 
     Returns:
-        A dictionary that JSON can hold; `plots.interactive_html` makes a page of it. Arrays are
-        base64, little-endian.
-        `kind`: "globe", "torus" or "ball".
-        `scale`: `low`, `high` and `log`; levels 0 to 255 run from low to high along `palette`.
-        `grid`: `rows` × `columns` of levels, one byte each, from south to north and from west to
-        east; for a map, second angle × first angle.
-        `cloud`: samples in the ball, with one byte each in `levels`.
-        `points`: the data in units of 1/32767: unit vectors, fractions of a turn, or rotation
-        vectors over π.
-        `facing`: latitude and longitude in degrees that a globe shows first; `zoom`: its zoom.
+        A dictionary that JSON can hold; `plots.interactive_html` turns it into HTML. The module
+        `foliax.plots.interactive` describes its entries.
 
     Raises:
         NoInteractiveViewError: the manifold has static figures only.

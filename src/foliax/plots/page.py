@@ -9,6 +9,15 @@ from typing import Any
 
 from .registry import interactive_kinds
 
+SCRIPTS = ("interactive_math.js", "interactive.js")
+"""The parts of the script, in the order in which they run."""
+
+
+def script() -> str:
+    """The script that draws interactive views."""
+    folder = files("foliax.plots")
+    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+
 
 def interactive_html(view: dict[str, Any]) -> str:
     """Write an interactive view as HTML.
@@ -22,7 +31,6 @@ def interactive_html(view: dict[str, Any]) -> str:
     """
     # "<" inside JSON could end the script element.
     data = json.dumps(view, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    script = files("foliax.plots").joinpath("interactive.js").read_text(encoding="utf-8")
     description = interactive_kinds()[view["kind"]].description
     label = html.escape(f"{view['title']} {description}".strip(), quote=True)
     return (
@@ -31,5 +39,5 @@ def interactive_html(view: dict[str, Any]) -> str:
         'touch-action:none;cursor:grab"></canvas>'
         '<figcaption style="font:0.85em sans-serif"></figcaption>'
         f'<script type="application/json">{data}</script></figure>'
-        f"<script>{script}\nfoliaxView(document.currentScript.previousElementSibling);</script>\n"
+        f"<script>{script()}\nfoliaxView(document.currentScript.previousElementSibling);</script>\n"
     )

@@ -131,8 +131,8 @@ CRYSTAL_POLES = (
 def draw_poles(scene: Scene) -> None:
     """Pole figures: the density of three directions of the body, rotated into space.
 
-    The directions of a crystal are axes, of which the upper half shows one end. The directions of
-    a body need both halves. Kernels estimate the densities from samples of the model.
+    The directions of a crystal are axes; the upper half shows one end of each. The directions of a
+    body need both halves. Kernels estimate the densities from samples of the model.
     """
     symmetry = scene.symmetry
     is_body = symmetry.order == 1

@@ -13,8 +13,8 @@ class Symmetry(NamedTuple):
     """The group G of a quotient Y/G, and Y; the trivial group for any other manifold.
 
     Attributes:
-        base: Y, or the manifold itself where it is no quotient.
-        group: matrices of G; empty where the manifold is no quotient.
+        base: Y; the manifold itself if it is not a quotient.
+        group: matrices of G; empty if the manifold is not a quotient.
         side: the side from which G acts on matrices, "left" or "right".
         actions: G as matrices on flat points, (order, size, size).
     """
@@ -50,7 +50,7 @@ class Symmetry(NamedTuple):
 
 
 def symmetry_of(manifold: AbstractManifold) -> Symmetry:
-    """The symmetry of a manifold; trivial where it is no quotient."""
+    """The symmetry of a manifold; trivial if it is not a quotient."""
     if isinstance(manifold, Quotient):
         group = tuple(manifold.group)
         return Symmetry(manifold.base, group, manifold.side, manifold._actions())
