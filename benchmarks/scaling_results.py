@@ -22,7 +22,7 @@ from docs.build import GENERATED, store_picture
 from foliax.estimators import Auto
 from foliax.evaluation import metrics
 from foliax.plots import save
-from foliax.plots.style import DATA_EDGE, MODEL, RULE, SMALL, legend, plain, tidy
+from foliax.plots.style import DATA_EDGE, LABEL_PT, MODEL, RULE, add_legend, format_number, tidy
 
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 PAGE = GENERATED / "scaling.md"
@@ -161,23 +161,23 @@ def draw(results: dict) -> Figure:
             ends = np.stack([np.minimum(error, 0.9 * shown), error])
             above.errorbar(ns, shown, ends, elinewidth=0.8, capsize=2, **look)
             below.plot(ns, [row.found["fit seconds"] for row in rows], **look)
-        above.set_title(where, fontsize=SMALL + 2)
-        below.set_xlabel("rows", fontsize=SMALL)
+        above.set_title(where, fontsize=LABEL_PT + 2)
+        below.set_xlabel("rows", fontsize=LABEL_PT)
         use_logarithmic_axes(above)
         use_logarithmic_axes(below)
-    axes[0, 0].set_ylabel("KL(p‖q), nats", fontsize=SMALL)
-    axes[1, 0].set_ylabel("fitting, seconds", fontsize=SMALL)
+    axes[0, 0].set_ylabel("KL(p‖q), nats", fontsize=LABEL_PT)
+    axes[1, 0].set_ylabel("fitting, seconds", fontsize=LABEL_PT)
     handles = [
         Line2D([], [], color=colour, marker=marker, ms=4.5, lw=1.3, label=model)
         for model, (colour, marker) in MODELS.items()
     ]
-    legend(figure, handles)
+    add_legend(figure, handles)
     return figure
 
 
 def use_logarithmic_axes(ax: Axes) -> None:
     ax.set(xscale="log", yscale="log")
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: format_number(v)))
     ax.grid(lw=0.4, alpha=0.5)
     tidy(ax)
 

@@ -1,4 +1,4 @@
-"""A page in a headless browser: what a script finds in it, what the console says, how it looks."""
+"""A page in a headless browser: the result of a script, the console, a screenshot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
+"""Wait this long for the script; a slow machine takes some seconds."""
 
 
 class Visit(NamedTuple):
-    """What came of a visit: the script's result, lines on the console, a picture."""
+    """The script's result, the lines on the console, and a screenshot."""
 
     result: Any
     console: list[str]
@@ -31,14 +32,25 @@ class Visit(NamedTuple):
 def visit(
     page: str, folder: Path, *, script: str = "", width: int = 1200, height: int = 900
 ) -> Visit:
-    """Load a page, run `script` in it after loading, and look.
+    """Load a page, run a script in it, and take a screenshot.
 
-    `script`: the body of an async function; what it returns, as JSON, is the result. The page is in
-    a frame of the given width, since no window of Chromium's is narrower than 500 px.
+    Args:
+        page: HTML of the page.
+        folder: folder for the screenshot and the browser's profile.
+        script: body of an async function that runs after loading; returns the result as JSON.
+        width: width of the page in pixels. The page is in a frame, because Chromium's windows
+            cannot be narrower than 500 pixels.
+        height: height of the page in pixels.
+
+    Returns:
+        The visit.
+
+    Raises:
+        AssertionError: the script failed or sent no result.
     """
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip(f"no browser to open the page in: looked for {', '.join(BROWSERS)}")
+        pytest.skip(f"No browser found. Tried: {', '.join(BROWSERS)}")
     picture = folder / f"page-{width}.png"
     with _served(_framed(page, script, width, height)) as (address, answer):
         done = subprocess.run(
@@ -56,26 +68,26 @@ def visit(
             ],
             capture_output=True,
             text=True,
-            timeout=2 * PATIENCE,
+            timeout=2 * TIMEOUT_SECONDS,
             check=True,
         )
     console = re.findall(r":CONSOLE[^\]]*\] (.*)", done.stderr)
     if "result" not in answer:
-        why = answer.get("error", "nothing was heard of it")
+        why = answer.get("error", "it sent no result")
         raise AssertionError(f"The script failed: {why}. The console says: {console}")
     return Visit(answer["result"], console, picture)
 
 
 @contextlib.contextmanager
 def _served(page: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The address of a page, and what its script sends; the page has loaded when it has sent."""
+    """Serve a page; yields its address and the script's answer, which ends the loading."""
     answer: dict[str, Any] = {}
     sent = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             if self.path == "/sent":
-                sent.wait(PATIENCE)
+                sent.wait(TIMEOUT_SECONDS)
             content = page.encode() if self.path == "/" else b""
             self.send_response(200 if content else 204)
             self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -109,7 +121,7 @@ def _framed(page: str, script: str, width: int, height: int) -> str:
     )
     inner = html.escape(page + run, quote=True)
     style = f"border:0;width:{width}px;height:{height}px"
-    # The picture is taken when all has loaded: what "/sent" gives comes after the script's answer.
+    # "/sent" responds after the script's answer, which delays the screenshot until then.
     return (
         '<!doctype html><meta charset="utf-8"><body style="margin:0">'
         f'<iframe style="{style}" srcdoc="{inner}"></iframe>'

@@ -93,7 +93,7 @@ LEFT_OUT = {
     manifolds.LevelSet,
     objectives.ReverseKL,
     objectives.OwnSamples,
-    views.Drawn,
+    views.SampledDensity,
 }
 INTERFACES = (
     AbstractManifold,

@@ -1,4 +1,4 @@
-"""Densities and rows that pictures are drawn of; nothing here is trained."""
+"""Densities and rows for the tests of pictures; nothing here is trained."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ KEY = jax.random.key(0)
 
 
 class Blob(AbstractTarget):
-    """Whatever x ~ N(m, s² Id) becomes on a manifold; the log density is a stand-in, not its own.
+    """Samples of x ~ N(m, s² Id), quantized; the log density does not belong to them.
 
-    For views that only need some finite density and samples on any manifold.
+    For views that need some finite density and some samples on any manifold.
     """
 
     manifold: AbstractManifold
@@ -46,13 +46,13 @@ def places(*latlon: tuple[float, float]) -> np.ndarray:
 
 
 def dots_of(ax) -> np.ndarray:
-    """Where the dots are, in the axes' data coordinates."""
+    """Positions of the dots in the axes' data coordinates."""
     clouds = [c for c in ax.collections if isinstance(c, PathCollection)]
     return np.concatenate([np.asarray(c.get_offsets()) for c in clouds])
 
 
 def texts(figure) -> list[str]:
-    """All that is written in a figure."""
+    """All texts of a figure."""
     from matplotlib.text import Text
 
     return [t.get_text() for t in figure.findobj(Text) if t.get_text()]

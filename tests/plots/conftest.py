@@ -5,6 +5,6 @@ from foliax.plots import scene
 
 @pytest.fixture
 def coarse(monkeypatch):
-    """Few evaluations and draws: enough to draw something."""
-    monkeypatch.setattr(scene, "EVALUATIONS", 600)
-    monkeypatch.setattr(scene, "DRAWS", 500)
+    """Few evaluations and samples, so that drawing is fast."""
+    monkeypatch.setattr(scene, "MAX_EVALUATIONS", 600)
+    monkeypatch.setattr(scene, "MAX_SAMPLES", 500)

@@ -1,5 +1,5 @@
-// Runs interactive.js without a browser: node harness.js script.js view.json
-// Prints what was drawn: dots, words, the raster's pixels and the readout at the middle.
+// Runs the script of interactive views without a browser: node harness.js script.js view.json
+// Prints what it draws: dots, texts, the pixels of the raster, and the readout at the centre.
 const fs = require("fs");
 const [script, data] = process.argv.slice(2).map((path) => fs.readFileSync(path, "utf8"));
 const log = { dots: [], words: [], raster: null, listeners: {} };

@@ -1,4 +1,4 @@
-"""Interactive views in a browser: they draw, they turn, they fit on a phone."""
+"""Interactive views in a browser: they draw, they turn and they fit on a phone."""
 
 import pytest
 
@@ -86,7 +86,7 @@ def test_a_globe_faces_the_data_and_reads_the_users_longitudes(tmp_path):
     const canvas = document.querySelector("canvas"), before = pixels(canvas);
     pointer(canvas, "pointermove", 0.5, 0.5);
     const words = document.querySelector("figcaption").textContent;
-    document.querySelector("button[aria-label=farther]").click();
+    document.querySelector("button[aria-label='zoom out']").click();
     await frame();
     return { words, zoomed: changed(before, pixels(canvas)) };
     """
@@ -97,9 +97,9 @@ def test_a_globe_faces_the_data_and_reads_the_users_longitudes(tmp_path):
 
 
 def test_errors_on_the_console_are_seen(tmp_path):
-    seen = visit("<script>console.error('amiss')</script>", tmp_path, script="return 3")
+    seen = visit("<script>console.error('broken')</script>", tmp_path, script="return 3")
     assert seen.result == 3
-    assert "amiss" in seen.console[0]
+    assert "broken" in seen.console[0]
 
 
 def test_a_script_that_fails_is_an_error(tmp_path):

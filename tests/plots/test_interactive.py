@@ -1,4 +1,4 @@
-"""Interactive views: small plain data, a page that stands alone, a script that draws."""
+"""Interactive views: small JSON data, a self-contained page, a script that draws."""
 
 import base64
 import json
@@ -12,6 +12,7 @@ import pytest
 from foliax import plots
 from foliax.manifolds import Orientations, ProjectiveSpace, Stiefel, Torus
 from foliax.paper import targets
+from foliax.plots.page import script
 
 from .common import KEY, Blob, places, rows_of
 
@@ -36,7 +37,7 @@ def points(view, name="points"):
      (Blob(Orientations("622")), "ball")],
 )  # fmt: skip
 @pytest.mark.usefixtures("coarse")
-def test_it_is_small_json(density, kind):
+def test_the_data_are_small_json(density, kind):
     view = plots.interactive(density, rows_of(density), key=KEY, title="a </script> b")
     assert view["kind"] == kind
     text = json.dumps(view, allow_nan=False)
@@ -86,21 +87,21 @@ def test_a_globe_begins_where_the_data_are():
 
 
 @pytest.mark.parametrize("manifold", [Stiefel(3, 2), Torus(1)])
-def test_others_have_none(manifold):
+def test_other_manifolds_have_no_interactive_view(manifold):
     with pytest.raises(ValueError, match="no interactive view"):
         plots.interactive(Blob(manifold), key=KEY)
 
 
 def run(view, folder):
-    """What the script draws, without a browser."""
+    """Run the script without a browser, and return what it draws."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node to run the script with")
     (folder / "view.json").write_text(json.dumps(view))
-    script = files("foliax.plots").joinpath("interactive.js")
+    (folder / "script.js").write_text(script(), encoding="utf-8")
     harness = files("tests.plots").joinpath("harness.js")
     done = subprocess.run(
-        [node, str(harness), str(script), str(folder / "view.json")],
+        [node, str(harness), str(folder / "script.js"), str(folder / "view.json")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return json.loads(done.stdout)

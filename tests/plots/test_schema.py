@@ -1,11 +1,11 @@
-"""Pictures in the words of a table: the user's columns, units and turns."""
+"""Axes carry the names, units and periods of the user's columns."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from foliax import plots
-from foliax.plots.frames import described
+from foliax.plots.frames import label_axes
 from foliax.tables import Schema
 
 from .common import KEY, Blob, texts
@@ -15,8 +15,8 @@ VECTOR = "rotation vector"
 
 def labels_of(text, frame=None):
     schema = Schema.parse(text)
-    settled = schema if frame is None else schema.settle(pd.DataFrame(frame))
-    axes = described(settled.manifold(), **settled.axes())[1]
+    inferred = schema if frame is None else schema.settle(pd.DataFrame(frame))
+    axes = label_axes(inferred.manifold(), **inferred.axes())[1]
     return [axis.label for axis in axes]
 
 
@@ -49,28 +49,28 @@ def test_axes_are_the_columns(schema, labels):
     assert labels_of(schema) == labels
 
 
-def test_a_settled_turn_is_the_axis():
+def test_an_inferred_turn_is_the_axis():
     frame = pd.DataFrame({"lat": [-20.0, -30], "long": [170.0, 188]})
     schema = Schema.parse("sphere(lat=lat, lon=long)").settle(frame)
-    axis = described(schema.manifold(), **schema.axes())[1][1]
+    axis = label_axes(schema.manifold(), **schema.axes())[1][1]
     assert (axis.low, axis.high) == (0, 360)
-    np.testing.assert_allclose(axis.shown(np.deg2rad([-172.0])), [188])
+    np.testing.assert_allclose(axis.to_unit(np.deg2rad([-172.0])), [188])
 
 
 def test_strikes_repeat_after_half_a_turn():
     schema = Schema.parse("circle(strike, unit=degrees, period=180)")
-    axis = described(schema.manifold(), **schema.axes())[1][0]
-    np.testing.assert_allclose(axis.shown(np.array([np.pi])), [90])
+    axis = label_axes(schema.manifold(), **schema.axes())[1][0]
+    np.testing.assert_allclose(axis.to_unit(np.array([np.pi])), [90])
 
 
 def test_rotation_vectors_keep_their_range_in_another_unit():
     schema = Schema.parse("rotvec(a, b, c, unit=radians)")
-    axis = described(schema.manifold(), **schema.axes())[1][0]
+    axis = label_axes(schema.manifold(), **schema.axes())[1][0]
     assert (axis.low, axis.high) == (-np.pi, np.pi)
 
 
 @pytest.mark.usefixtures("coarse")
-def test_a_table_is_drawn_in_its_words():
+def test_a_picture_has_the_names_of_the_columns():
     schema = Schema.parse("hour: circle(arrival, unit=hours); depth: positive(depth, unit=km)")
     figure = plots.draw(Blob(schema.manifold()), **schema.axes(), key=KEY)
     assert {"arrival (h)", "depth (km)"} <= set(texts(figure))

@@ -1,14 +1,23 @@
-"""Labels, units, files and errors."""
+"""Labels, units, files and errors of pictures."""
 
 import json
 
 import numpy as np
 import pytest
+from matplotlib.cbook import is_math_text
 
 from foliax import plots
-from foliax.manifolds import Naturals, OffManifoldError, PositiveReals, Product, Sphere, Torus
+from foliax.manifolds import (
+    Naturals,
+    OffManifoldError,
+    PositiveReals,
+    Product,
+    ProjectiveSpace,
+    Sphere,
+    Torus,
+)
 from foliax.paper import targets
-from foliax.plots.frames import described
+from foliax.plots.frames import label_axes
 from foliax.plots.save import save
 
 from .common import KEY, Blob, texts
@@ -19,7 +28,7 @@ MIXED = Product(Sphere(2), PositiveReals(1), Torus(2))
 
 
 def labels_of(manifold, labels=None, units=None):
-    return [axis.label for axis in described(manifold, labels, units)[1]]
+    return [axis.label for axis in label_axes(manifold, labels, units)[1]]
 
 
 def test_labels_for_each_factor():
@@ -45,19 +54,19 @@ def test_default_labels_tell_factors_apart():
         (Torus(2), ["a"] * 3, None, r"Give 2 labels \(θ₁, θ₂\), or 1, one for each factor; got 3"),
         (MIXED, ["a", "b", ["c"]], None, "Give 5 labels"),
         (Torus(1), None, "furlongs", "angle is an angle: its unit is degrees, radians"),
-        (PositiveReals(1), None, plots.TURNS["hours"], "value is no angle"),
+        (PositiveReals(1), None, plots.TURNS["hours"], "value is not an angle"),
     ],
 )
-def test_wrong_words(manifold, labels, units, words):
+def test_labels_and_units_that_do_not_fit(manifold, labels, units, words):
     with pytest.raises(ValueError, match=words):
-        described(manifold, labels, units)
+        label_axes(manifold, labels, units)
 
 
 def test_angles_are_shown_in_the_unit_and_from_its_start():
-    axis = described(Torus(1), "arrival", plots.Turn("d", 365.0, 1.0))[1][0]
-    np.testing.assert_allclose(axis.shown(np.array([0.0, np.pi])), [365, 182.5])
-    hours = described(Torus(1), None, "hours")[1][0]
-    np.testing.assert_allclose(hours.shown(np.array([-np.pi / 2])), [18])
+    axis = label_axes(Torus(1), "arrival", plots.Turn("d", 365.0, 1.0))[1][0]
+    np.testing.assert_allclose(axis.to_unit(np.array([0.0, np.pi])), [365, 182.5])
+    hours = label_axes(Torus(1), None, "hours")[1][0]
+    np.testing.assert_allclose(hours.to_unit(np.array([-np.pi / 2])), [18])
 
 
 def test_unknown_view_names_the_known_ones():
@@ -65,6 +74,39 @@ def test_unknown_view_names_the_known_ones():
         ValueError, match=r"no view 'axes'.*Views of it: mollweide, region, globe, pair"
     ):
         plots.draw(S2, view="axes", key=KEY)
+
+
+DOLLARS = "price $US to $CA"
+
+
+@pytest.mark.parametrize(
+    ("density", "view"),
+    [
+        (S2, "mollweide"),
+        (S2, "region"),
+        (Blob(ProjectiveSpace(2)), "lower"),
+        (T2, "map"),
+        (T2, "pair"),
+        (Blob(Torus(1)), "rose"),
+        (Blob(Torus(1)), "line"),
+        (Blob(PositiveReals(1)), "curve"),
+        (Blob(Naturals(1)), "bars"),
+    ],
+)
+def test_dollars_in_a_name_are_not_a_formula(density, view):
+    axes = plots.frame(density.manifold).axes
+    figure = plots.draw(density, labels=[DOLLARS] * len(axes), view=view, key=KEY)
+    named = [text for text in texts(figure) if "price" in text]
+    assert named
+    assert not any(is_math_text(text) for text in named)
+    assert all(DOLLARS in text.replace(r"\$", "$") for text in named)
+
+
+def test_dollars_in_a_unit_are_not_a_formula():
+    figure = plots.draw(Blob(PositiveReals(1)), labels="cost", units="$ per $", key=KEY)
+    named = [text for text in texts(figure) if "per" in text]
+    assert len(named) == 2
+    assert not any(is_math_text(text) for text in named)
 
 
 def test_rows_are_checked():
@@ -87,7 +129,7 @@ def test_formats(suffix, start, tmp_path):
     assert files[0] == files[1]
 
 
-def test_save_says_what_is_wrong(tmp_path):
+def test_errors_of_save(tmp_path):
     figure = plots.draw(T2, key=KEY)
     with pytest.raises(ValueError, match=r"pictures are .png, .svg, .pdf files, not '.gif'"):
         save(figure, tmp_path / "a.gif")
@@ -140,7 +182,7 @@ def test_coastlines_are_drawn_where_there_are_any(tmp_path, monkeypatch):
     assert counts[2] == counts[3] + 2
 
 
-def test_coastlines_that_are_none(tmp_path):
+def test_files_without_coastlines(tmp_path):
     path = tmp_path / "coast.json"
     path.write_text("{}")
     with pytest.raises(ValueError, match="no lines or polygons"):

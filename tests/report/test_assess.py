@@ -1,4 +1,4 @@
-"""Whether the report tells a good fit from a bad one."""
+"""The assessment tells a good fit from a bad one."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from foliax.evaluation.comparison import INDEPENDENT, UNIFORM
 from foliax.io.training_data import TrainingData, collect_training_data, split_rows
 from foliax.manifolds import Naturals
 from foliax.report import assess
-from foliax.report.assess import covered
+from foliax.report.assess import measure_coverage
 from foliax.tables import Schema
 
 SCHEMA = Schema.parse("a: torsions(phi, psi, unit=degrees)")
@@ -41,7 +41,7 @@ def density(evidence):
     return DirectionalMixture(1).fit(Dataset(train, SCHEMA.manifold()), key=KEY).density
 
 
-def test_the_evidence_survives_json(evidence):
+def test_evidence_round_trips_through_json(evidence):
     again = TrainingData.from_json(evidence.to_json())
     pd.testing.assert_frame_equal(
         again.test.frame, evidence.test.frame.reset_index(drop=True), check_exact=True
@@ -87,37 +87,37 @@ def test_nothing_held_out(density, evidence):
     assert assess(density, SCHEMA, none, key=KEY) is None
 
 
-def test_a_model_too_sure_of_itself_is_seen(density):
+def test_an_overconfident_model_is_found(density):
     """Rows twice as far from the ridge as the model's samples."""
     k1, k2 = jax.random.split(KEY)
     values = evaluate(density, SCHEMA.encode(table(spread=16.0)), key=KEY).value
-    found = covered(density, values, None, k1, k2)
+    found = measure_coverage(density, values, None, k1, k2)
     level = np.array([0.5, 0.9])
     assert (found.inside(level) < found.band(level)[0]).all()
     assert found.p_value < 1e-6
 
 
-def test_ties_are_broken_by_lot():
-    """Counts have few log densities, many rows each; ranks are uniform all the same."""
+def test_ties_are_broken_at_random():
+    """Counts have few distinct log densities; ranks are uniform nevertheless."""
     rows = np.random.default_rng(0).poisson(1.0, 800)[:, None]
     fitted = ScaleMixtureKernel().fit(Dataset(rows[:400], Naturals(1)), key=KEY).density
     values = evaluate(fitted, rows[400:], key=KEY).value
-    found = covered(fitted, values, None, *jax.random.split(KEY))
+    found = measure_coverage(fitted, values, None, *jax.random.split(KEY))
     level = np.linspace(0.05, 0.95, 19)
-    # Kolmogorov's 1 % bound of 400 ranks.
+    # Kolmogorov's 1 % bound for 400 ranks.
     assert np.abs(found.inside(level) - level).max() < 1.63 / np.sqrt(400)
     assert len(np.unique(found.ranks)) == 400
 
 
 def test_weights_count_in_coverage_and_scores(density):
-    """Rows off the ridge have weight 0: without weights the fit would be called off."""
+    """Rows off the ridge have weight 0; without weights the test would find a misfit."""
     good, bad = SCHEMA.encode(table(200)), SCHEMA.encode(table(200, spread=40.0))
     values = evaluate(density, np.concatenate([good, bad]), key=KEY).value
     weights = np.repeat([2.0, 0.0], 200)
     k1, k2 = jax.random.split(KEY)
-    assert covered(density, values, None, k1, k2).p_value < 1e-6
-    found = covered(density, values, weights, k1, k2)
+    assert measure_coverage(density, values, None, k1, k2).p_value < 1e-6
+    found = measure_coverage(density, values, weights, k1, k2)
     assert found.p_value > 0.01
-    assert found.worth == pytest.approx(200)
+    assert found.effective_rows == pytest.approx(200)
     value, error = estimate(values, weights)
     assert (value, error) == pytest.approx(estimate(values[:200]), rel=0.01)

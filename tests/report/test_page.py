@@ -1,4 +1,4 @@
-"""The page: what it says, that it needs nothing else, and that it works in a browser."""
+"""The page: its content, that it loads nothing else, and that it works in a browser."""
 
 import json
 import re
@@ -21,8 +21,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOLIAX_CACHE", "off")
-        patch.setattr(scene, "EVALUATIONS", 20_000)
-        patch.setattr(scene, "DRAWS", 1000)
+        patch.setattr(scene, "MAX_EVALUATIONS", 20_000)
+        patch.setattr(scene, "MAX_SAMPLES", 1000)
         pd.read_csv(QUAKES).iloc[:240].to_csv(path / "q.csv", index=False)
         run("fit", path / "q.csv", "-s", SPHERE, "-m", "kernel", "--held-out", 0.25)
         found = run_json("report", path / "q.foliax")
@@ -35,24 +35,24 @@ def page(folder):
     return (folder / "q.html").read_text()
 
 
-def test_everything_is_there(page):
+def test_the_page_has_all_sections(page):
     for name in SECTIONS:
         assert f'<section id="{name}">' in page
         assert f'href="#{name}"' in page
     assert "240" not in page.split("<nav>")[0]
-    assert "180 rows were fitted, 60 held out" in page
+    assert "180 rows were fitted; 60 were held out at random." in page
     assert "independent columns" in page
     assert page.count("<img") >= 4
 
 
-def test_it_needs_nothing_else(page):
+def test_the_page_loads_nothing_else(page):
     outside = re.findall(r'(?:src|href)="(?!data:|#)([^"]*)"', page)
     assert outside == []
     assert "@import" not in page
     assert "fetch(" not in page
 
 
-def test_what_is_said_to_machines(folder, page):
+def test_json_output_agrees_with_the_page(folder, page):
     found = json.loads((folder / "found.json").read_text())
     assert found["held out"] == 60
     assert set(found["leads"]) == {"kernel", "independent columns"}
@@ -73,7 +73,7 @@ def test_the_lines_that_load_the_model_work(folder, page, monkeypatch):
     assert list(names["samples"].columns) == ["lat", "long", "mag"]
 
 
-def test_words_of_the_table_are_no_markup(tmp_path):
+def test_column_names_are_escaped(tmp_path):
     frame = pd.read_csv(QUAKES).iloc[:40].rename(columns={"stations": "<b>n</b>"})
     frame.to_csv(tmp_path / "q.csv", index=False)
     run("fit", tmp_path / "q.csv", "-s", 'n: count("<b>n</b>")', "-m", "kernel")

@@ -18,12 +18,12 @@ from ..manifolds.conversions import vectors_from_latlon
 from ..plots import save
 from ..plots.scene import grid_side
 from ..plots.style import (
+    COLOUR_MAP,
     DATA_EDGE,
-    MAP,
+    LABEL_PT,
     MODEL,
-    SMALL,
-    TINY,
-    colour_bar,
+    TICK_PT,
+    add_colour_bar,
     colour_scale,
     tidy,
     values_for,
@@ -56,18 +56,18 @@ def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
     names = ("exact: p(r | s) of the flow", "learned: q(r | s)")
     for ax, values, name in zip(axes[1], logs, names, strict=True):
         shown = values_for(scale, values).T
-        look = {"norm": scale.norm, "cmap": MAP, "shading": "gouraud", "rasterized": True}
+        look = {"norm": scale.norm, "cmap": COLOUR_MAP, "shading": "gouraud", "rasterized": True}
         ax.pcolormesh(lon, radii, shown, **look)
         ax.set_xlim(-180, 180)
-        ax.set_xlabel("longitude (°)", fontsize=SMALL)
+        ax.set_xlabel("longitude (°)", fontsize=LABEL_PT)
         ax.set_xticks(range(-180, 181, 90))
-        ax.tick_params(labelsize=TINY)
-        ax.set_title(name, fontsize=SMALL)
+        ax.tick_params(labelsize=TICK_PT)
+        ax.set_title(name, fontsize=LABEL_PT)
     figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
-    axes[0, 0].set_ylabel("density\nper steradian", fontsize=SMALL)
-    axes[1, 0].set_ylabel("radius r", fontsize=SMALL)
-    axes[0, 0].legend(("target", "learned"), frameon=False, fontsize=TINY)
-    colour_bar(figure, axes[1], scale, "density per unit of radius", shrink=0.9)
+    axes[0, 0].set_ylabel("density\nper steradian", fontsize=LABEL_PT)
+    axes[1, 0].set_ylabel("radius r", fontsize=LABEL_PT)
+    axes[0, 0].legend(("target", "learned"), frameon=False, fontsize=TICK_PT)
+    add_colour_bar(figure, axes[1], scale, "density per unit of radius", shrink=0.9)
     return figure
 
 

@@ -21,21 +21,21 @@ from ..manifolds.conversions import (
     vectors_from_rotations,
 )
 from ..plots import projections
-from ..plots.disks import blank, disk, graticule
+from ..plots.disks import draw_disk, draw_graticule, hide_axes
 from ..plots.fields import SphereField
 from ..plots.scene import grid_side
-from ..plots.sphere import mollweide_map, place
+from ..plots.sphere import format_latlon, paint_mollweide
 from ..plots.style import (
+    COLOUR_MAP,
     DATA,
     DATA_EDGE,
-    MAP,
+    LABEL_PT,
     MODEL,
-    SMALL,
-    TINY,
+    TICK_PT,
     Scale,
-    colour_bar,
+    add_colour_bar,
     colour_scale,
-    outlined,
+    draw_outlined_text,
     tidy,
     values_for,
 )
@@ -69,23 +69,25 @@ VIEWPOINTS = ((25.0, 0.0), (-25.0, 180.0))
 def sphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
     """Plot p and q on S², as maps and as globes from two sides."""
     (pair,) = pairs
-    fields = [SphereField.of(lambda points, d=d: log_density(d, points), cells) for d in pair]
+    fields = [
+        SphereField.from_function(lambda points, d=d: log_density(d, points), cells) for d in pair
+    ]
     scale = _scale_of(fields)
     figure = blank_figure(7.4, 3.75)
     grid = figure.add_gridspec(2, 4)
     axes = []
     for i, (field, words) in enumerate(zip(fields, ("target", "learned"), strict=True)):
         chart: Any = figure.add_subplot(grid[0, 2 * i : 2 * i + 2], projection="mollweide")
-        mollweide_map(chart, field, scale)
+        paint_mollweide(chart, field, scale)
         _degrees(chart)
-        chart.set_title(words, fontsize=SMALL + 1)
+        chart.set_title(words, fontsize=LABEL_PT + 1)
         for lon in (-120.0, -60.0, 0.0, 60.0, 120.0):
             _mark(chart, _signed(lon), lon, 0.0, va="top", size=6)
         sides = [figure.add_subplot(grid[1, 2 * i + j]) for j in range(2)]
         for ax, side in zip(sides, VIEWPOINTS, strict=True):
             _globe(ax, field, scale, side)
         axes += [chart, *sides]
-    colour_bar(figure, axes, scale, "density per steradian", aspect=34)
+    add_colour_bar(figure, axes, scale, "density per steradian", aspect=34)
     return figure
 
 
@@ -95,7 +97,7 @@ def _degrees(ax: Any) -> None:
 
 
 def _mark(ax: Any, words: str, lon: float, lat: float, **how: Any) -> None:
-    outlined(ax, float(np.deg2rad(lon)), float(np.deg2rad(lat)), words, **how)
+    draw_outlined_text(ax, float(np.deg2rad(lon)), float(np.deg2rad(lat)), words, **how)
 
 
 def _signed(degrees: float) -> str:
@@ -104,10 +106,10 @@ def _signed(degrees: float) -> str:
 
 def _globe(ax: Axes, field: SphereField, scale: Scale, side: tuple[float, float]) -> None:
     seen = projections.globe(*side)
-    disk(ax, seen, field, scale)
-    blank(ax, 1.03)
-    graticule(ax, seen)
-    ax.set_title(f"from above {place(*side)}", fontsize=TINY)
+    draw_disk(ax, seen, field, scale)
+    hide_axes(ax, 1.03)
+    draw_graticule(ax, seen)
+    ax.set_title(f"from above {format_latlon(*side)}", fontsize=TICK_PT)
 
 
 def _scale_of(fields: list[SphereField], shares: np.ndarray | None = None) -> Scale:
@@ -133,16 +135,16 @@ def hypersphere(pairs: tuple[Pair, ...], cells: int) -> Figure:
     figure = blank_figure(7.4, 2.5)
     axes: Any = figure.subplots(2, len(HEIGHTS), subplot_kw={"projection": "mollweide"})
     for ax, field in zip(axes.flat, fields[0] + fields[1], strict=True):
-        mollweide_map(ax, field, scale, MERIDIAN)
+        paint_mollweide(ax, field, scale, MERIDIAN)
         ax.set_xticklabels([])
         ax.set_yticklabels([])
         for name, lon, lat in (("s₁", 0.0, 0.0), ("s₂", 90.0, 0.0), ("s₃", MERIDIAN, 78.0)):
             _mark(ax, name, lon - MERIDIAN, lat, size=6)
     for ax, h in zip(axes[0], HEIGHTS, strict=True):
-        ax.set_title(f"y₄ = {h:g}".replace("-", "−"), fontsize=SMALL)
+        ax.set_title(f"y₄ = {h:g}".replace("-", "−"), fontsize=LABEL_PT)
     for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
-        ax.set_ylabel(words, fontsize=SMALL + 1)
-    colour_bar(figure, axes, scale, "density per unit of volume of S³", **BAR_BELOW)
+        ax.set_ylabel(words, fontsize=LABEL_PT + 1)
+    add_colour_bar(figure, axes, scale, "density per unit of volume of S³", **BAR_BELOW)
     return figure
 
 
@@ -152,7 +154,7 @@ def slice_field(density: AbstractDensity, height: float, cells: int) -> SphereFi
     def logs(directions: np.ndarray) -> np.ndarray:
         return log_density(density, on_slice(directions, height))
 
-    return SphereField.of(logs, cells)
+    return SphereField.from_function(logs, cells)
 
 
 def on_slice(directions: np.ndarray, height: float) -> np.ndarray:
@@ -174,19 +176,19 @@ def torus(pairs: tuple[Pair, ...], cells: int) -> Figure:
             ax.imshow(
                 values_for(scale, values),
                 norm=scale.norm,
-                cmap=MAP,
+                cmap=COLOUR_MAP,
                 extent=(0, 2 * np.pi, 0, 2 * np.pi),
                 origin="lower",
                 interpolation="bilinear",
             )
-            ax.set_xticks(ticks, words, fontsize=TINY)
-            ax.set_yticks(ticks, words, fontsize=TINY)
-        column[0].set_title(name, fontsize=SMALL + 1)
-        column[1].set_xlabel("θ₁ (rad)", fontsize=SMALL)
+            ax.set_xticks(ticks, words, fontsize=TICK_PT)
+            ax.set_yticks(ticks, words, fontsize=TICK_PT)
+        column[0].set_title(name, fontsize=LABEL_PT + 1)
+        column[1].set_xlabel("θ₁ (rad)", fontsize=LABEL_PT)
         how = BAR_BELOW | {"shrink": 0.95, "aspect": 24, "pad": 0.03}
-        colour_bar(figure, column, scale, "density per rad²", **how)
+        add_colour_bar(figure, column, scale, "density per rad²", **how)
     for ax, words in zip(axes[:, 0], ("target", "learned"), strict=True):
-        ax.set_ylabel(f"{words}\nθ₂ (rad)", fontsize=SMALL)
+        ax.set_ylabel(f"{words}\nθ₂ (rad)", fontsize=LABEL_PT)
     return figure
 
 
@@ -221,12 +223,14 @@ def rotations(pairs: tuple[Pair, ...], cells: int) -> Figure:
     for i, (rows, words) in enumerate(zip(samples, ("target", "learned"), strict=True)):
         ax: Any = figure.add_subplot(grid[0, i], projection="mollweide")
         _axes_of_rotations(ax, rows[:MAX_DOTS], norm)
-        ax.set_title(f"{words}, {len(rows[:MAX_DOTS]):,} samples", fontsize=SMALL + 1)
+        ax.set_title(f"{words}, {len(rows[:MAX_DOTS]):,} samples", fontsize=LABEL_PT + 1)
         charts.append(ax)
-    bar = figure.colorbar(ScalarMappable(norm, MAP), ax=charts, shrink=0.8, aspect=20, pad=0.02)
-    bar.set_label("rotation angle (°)", fontsize=SMALL)
+    bar = figure.colorbar(
+        ScalarMappable(norm, COLOUR_MAP), ax=charts, shrink=0.8, aspect=20, pad=0.02
+    )
+    bar.set_label("rotation angle (°)", fontsize=LABEL_PT)
     bar.set_ticks(list(range(0, 181, 45)))
-    bar.ax.tick_params(labelsize=TINY)
+    bar.ax.tick_params(labelsize=TICK_PT)
     _angles_of_rotations(figure.add_subplot(grid[1, :]), pair, samples[1])
     return figure
 
@@ -235,14 +239,14 @@ def _axes_of_rotations(ax: Any, rows: np.ndarray, norm: Normalize) -> None:
     vectors = vectors_from_rotations(rows, degrees=True)
     lat, lon = latlon_from_vectors(vectors, degrees=False)
     angles = np.linalg.norm(vectors, axis=1)
-    look = {"s": 7, "cmap": MAP, "norm": norm, "edgecolors": "black", "linewidths": 0.15}
+    look = {"s": 7, "cmap": COLOUR_MAP, "norm": norm, "edgecolors": "black", "linewidths": 0.15}
     ax.scatter(lon, lat, c=angles, **look, rasterized=True, zorder=3)
     ax.grid(color="0.8", lw=0.5)
     ax.set_axisbelow(True)
     ax.set_longitude_grid(90)
     ax.set_latitude_grid(30)
     ax.set_longitude_grid_ends(90)
-    ax.tick_params(labelsize=TINY)
+    ax.tick_params(labelsize=TICK_PT)
     ax.set_xticklabels([])
     _degrees(ax)
     for name, (lon, lat) in POLES.items():
@@ -261,9 +265,9 @@ def _angles_of_rotations(ax: Axes, pair: Pair, rows: np.ndarray) -> None:
     ax.set_xlim(0, 180)
     ax.set_ylim(0, None)
     ax.set_xticks(range(0, 181, 30))
-    ax.set_xlabel("rotation angle (°)", fontsize=SMALL)
-    ax.set_ylabel("density per degree", fontsize=SMALL)
-    ax.legend(frameon=False, fontsize=SMALL, loc="upper left")
+    ax.set_xlabel("rotation angle (°)", fontsize=LABEL_PT)
+    ax.set_ylabel("density per degree", fontsize=LABEL_PT)
+    ax.legend(frameon=False, fontsize=LABEL_PT, loc="upper left")
     tidy(ax)
 
 
@@ -278,7 +282,7 @@ def angle_density(density: AbstractDensity, degrees: np.ndarray, cells: int = 49
         def logs(axes: np.ndarray) -> np.ndarray:
             return log_density(density, rotations_from_vectors(angle * axes)) + log_volume
 
-        field = SphereField.of(logs, cells)
+        field = SphereField.from_function(logs, cells)
         return float((field.weights * np.exp(field.logs)).sum())
 
     angles = np.deg2rad(degrees)

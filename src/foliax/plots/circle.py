@@ -1,78 +1,56 @@
-"""One angle: a rose, or a line over one turn."""
+"""Views of one angle: a rose, or a line over one turn."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ..manifolds import AbstractManifold, Quotient, SpecialOrthogonal, Sphere, Torus
+from ..manifolds import SpecialOrthogonal, Sphere, Torus
 from .axes import Axis
-from .images import images
 from .ranges import Range
+from .registry import view_for
 from .scene import Scene
-from .style import DATA, DATA_EDGE, MODEL, RULE, SMALL, TINY, legend, plain, tidy
-from .ticks import ticks
-from .views import View
+from .style import (
+    DATA,
+    DATA_EDGE,
+    LABEL_PT,
+    MODEL,
+    RULE,
+    TICK_PT,
+    add_legend,
+    format_number,
+    tidy,
+)
+from .ticks import make_ticks
 
 
-def circle_views() -> dict[str, View]:
-    """The views of one angle."""
-    return {"rose": rose, "line": over_a_turn}
-
-
-@functools.singledispatch
-def on_circle(manifold: AbstractManifold, angles: np.ndarray) -> np.ndarray:
-    """The points at angles in radians."""
-    raise NotImplementedError(f"{manifold} is no circle.")
-
-
-@on_circle.register
-def _(manifold: Torus, angles: np.ndarray) -> np.ndarray:
-    return angles[:, None]
-
-
-@on_circle.register
-def _(manifold: Sphere, angles: np.ndarray) -> np.ndarray:
-    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-
-@on_circle.register
-def _(manifold: SpecialOrthogonal, angles: np.ndarray) -> np.ndarray:
-    c, s = np.cos(angles), np.sin(angles)
-    return np.stack([c, -s, s, c], axis=1)
-
-
-@on_circle.register
-def _(manifold: Quotient, angles: np.ndarray) -> np.ndarray:
-    return on_circle(manifold.base, angles)
-
-
-def curve(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Angles around the circle, the last one the first, and the density × uniform."""
-    n = scene.grid_size(most=1440)
+def density_curve(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """Angles from −π to π in radians, both included, and the density × uniform."""
+    n = scene.grid_size(largest=1440)
     angles = np.linspace(-np.pi, np.pi, n, endpoint=False)
-    values = np.exp(scene.log_multiples(on_circle(scene.manifold, angles)))
+    assert scene.frame.points is not None
+    values = np.exp(scene.log_multiples(scene.frame.points(angles[:, None])))
     return np.append(angles, np.pi), np.append(values, values[0])
 
 
 def histogram(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """Edges in radians and the data's frequency × uniform."""
-    rows = images(scene.manifold, np.zeros((0, 0)) if scene.rows is None else scene.rows)
+    """Bin edges in radians, and the frequency of the data × uniform."""
+    rows = scene.symmetry.images(np.zeros((0, 0)) if scene.rows is None else scene.rows)
     angles = scene.frame.values(rows)[:, 0]
     bins = int(np.clip(2 * round(len(angles) ** 0.4), 12, 72)) // 4 * 4
     counts, edges = np.histogram((angles + np.pi) % (2 * np.pi) - np.pi, bins, (-np.pi, np.pi))
     return edges, counts / counts.sum() * bins
 
 
-def rose(scene: Scene) -> None:
-    """Polar: areas are proportional to frequencies, radii to the root of the density."""
-    scene.size(5.4, 5.4)
+@view_for(Torus, Sphere, SpecialOrthogonal, name="rose", dim=1, quotients=True, order=10)
+def draw_rose(scene: Scene) -> None:
+    """Polar plot: areas are proportional to frequency, so radii to its square root."""
+    scene.set_size(5.4, 5.4)
     ax: Any = scene.figure.add_subplot(projection="polar")
-    angles, values = curve(scene)
+    angles, values = density_curve(scene)
     top = values.max()
     if scene.rows is not None:
         edges, heights = histogram(scene)
@@ -83,11 +61,11 @@ def rose(scene: Scene) -> None:
     ax.plot(angles, np.ones_like(angles), color=RULE, lw=0.7, ls="--")
     _ring_labels(ax, top)
     _turn_labels(ax, scene.axes[0])
-    # Between two spokes, where there is least to write over.
+    # The ring labels stand between two spokes, where the density is lowest.
     spokes = np.deg2rad(np.arange(15, 360, 30))
-    free = np.interp(spokes, angles, values, period=2 * np.pi)
-    ax.set_rlabel_position(np.rad2deg(spokes[int(np.argmin(free))]))
-    legend(scene.figure, _handles(scene))
+    heights = np.interp(spokes, angles, values, period=2 * np.pi)
+    ax.set_rlabel_position(np.rad2deg(spokes[int(np.argmin(heights))]))
+    add_legend(scene.figure, _handles(scene))
 
 
 def _ring_labels(ax: Any, top: float) -> None:
@@ -99,55 +77,56 @@ def _ring_labels(ax: Any, top: float) -> None:
         if all(abs(np.sqrt(level) - np.sqrt(s)) >= gap for s in spaced):
             spaced.append(float(level))
     spaced.sort()
-    ax.set_yticks(np.sqrt(spaced), [f"{plain(v)}×" for v in spaced])
-    ax.tick_params(axis="y", labelsize=TINY)
+    ax.set_yticks(np.sqrt(spaced), [f"{format_number(v)}×" for v in spaced])
+    ax.tick_params(axis="y", labelsize=TICK_PT)
     ax.grid(lw=0.4)
     ax.set_axisbelow(False)
 
 
 def _turn_labels(ax: Any, axis: Axis) -> None:
-    """Clocks and calendars run clockwise from the top, angles the other way from the right."""
+    """Label the turn: clocks and calendars clockwise from the top, angles as in mathematics."""
     turn = axis.turn
     if turn is None:
         return
     if turn.symbol not in ("°", "rad"):
         ax.set_theta_zero_location("N")
         ax.set_theta_direction(-1)
-    places, words = ticks(axis, Range(turn.start, turn.start + turn.period), 12)
-    # The end of a turn is its beginning.
-    once = places < places[0] + turn.period * (1 - 1e-9)
-    angles = places[once] * (2 * np.pi / turn.period) % (2 * np.pi)
-    ax.set_xticks(angles, np.array(words)[once], fontsize=TINY)
-    ax.set_title(axis.label, fontsize=SMALL, pad=10)
+    positions, labels = make_ticks(axis, Range(turn.start, turn.start + turn.period), 12)
+    # The end of a turn is its start: label it once.
+    once = positions < positions[0] + turn.period * (1 - 1e-9)
+    angles = positions[once] * (2 * np.pi / turn.period) % (2 * np.pi)
+    ax.set_xticks(angles, np.array(labels)[once], fontsize=TICK_PT)
+    ax.set_title(axis.label, fontsize=LABEL_PT, pad=10)
 
 
-def over_a_turn(scene: Scene) -> None:
-    """A histogram and the density over one turn."""
+@view_for(Torus, Sphere, SpecialOrthogonal, name="line", dim=1, quotients=True, order=20)
+def draw_line(scene: Scene) -> None:
+    """Histogram of the data and curve of the density over one turn."""
     ax = scene.figure.add_subplot()
     axis = scene.axes[0]
-    angles, values = curve(scene)
+    angles, values = density_curve(scene)
     turn = 2 * np.pi
     start = 0.0 if axis.turn is None else axis.turn.start / axis.turn.period * turn
     scale = 1.0 if axis.turn is None else axis.turn.period / turn
     if scene.rows is not None:
         edges, heights = histogram(scene)
-        places = (edges[:-1] - start) % turn + start
+        lefts = (edges[:-1] - start) % turn + start
         width = (edges[1] - edges[0]) * scale
         for shift in (0, -turn):
-            left = (places + shift) * scale
+            left = (lefts + shift) * scale
             ax.bar(left, heights, width, align="edge", color=DATA, ec=DATA_EDGE, lw=0.4)
-    places = (angles[:-1] - start) % turn + start
-    order = np.argsort(places)
-    x = np.append(places[order], places[order][0] + turn) * scale
+    positions = (angles[:-1] - start) % turn + start
+    order = np.argsort(positions)
+    x = np.append(positions[order], positions[order][0] + turn) * scale
     ax.plot(x, np.append(values[:-1][order], values[order[0]]), color=MODEL, lw=1.6)
     ax.axhline(1, color=RULE, lw=0.7, ls="--")
     ax.set_xlim(start * scale, (start + turn) * scale)
-    ax.set_xticks(*ticks(axis, Range(start * scale, (start + turn) * scale), 9))
+    ax.set_xticks(*make_ticks(axis, Range(start * scale, (start + turn) * scale), 9))
     ax.set_ylim(bottom=0)
-    ax.set_xlabel(axis.label, fontsize=SMALL)
-    ax.set_ylabel("density (× uniform)", fontsize=SMALL)
+    ax.set_xlabel(axis.label, fontsize=LABEL_PT)
+    ax.set_ylabel("density (× uniform)", fontsize=LABEL_PT)
     tidy(ax)
-    legend(scene.figure, _handles(scene))
+    add_legend(scene.figure, _handles(scene))
 
 
 def _handles(scene: Scene) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Coastlines, where the user has them: foliax ships none and fetches none."""
+"""Coastlines from a file of the user's; foliax ships none and downloads none."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ from typing import Any
 import numpy as np
 
 VARIABLE = "FOLIAX_COASTLINES"
+"""Environment variable that names the default file."""
 
 
 def coastlines(source: bool | str | Path) -> tuple[np.ndarray, ...]:
-    """Lines of (longitude, latitude) in degrees, from a GeoJSON file; none for False.
+    """Read coastlines from a GeoJSON file.
 
-    True: the file that the environment names in FOLIAX_COASTLINES, or none. Natural Earth's
-    ne_110m_coastline.geojson is free and does well.
+    Natural Earth's ne_110m_coastline.geojson is free and has a suitable resolution.
+
+    Args:
+        source: path of the file; True for the file that the environment variable
+            FOLIAX_COASTLINES names, if it is set; False for no coastlines.
+
+    Returns:
+        Lines of (longitude, latitude) in degrees, (n, 2) each. A row of NaN is a gap: lines
+        break where they cross the edge of the map.
+
+    Raises:
+        ValueError: the file is missing, is not JSON or has no lines.
     """
     if source is True:
         source = os.environ.get(VARIABLE, "")
@@ -29,30 +40,30 @@ def coastlines(source: bool | str | Path) -> tuple[np.ndarray, ...]:
         raise ValueError(f"There is no file of coastlines {source}.") from None
     except ValueError as error:
         raise ValueError(f"{source} is not valid JSON: {error}") from None
-    found = tuple(cut(np.asarray(line, float)[:, :2]) for line in _lines(content))
+    found = tuple(break_at_edge(np.asarray(line, float)[:, :2]) for line in _lines(content))
     if not found:
         raise ValueError(f"{source} has no lines or polygons: is it a GeoJSON of coastlines?")
     return found
 
 
 def _lines(part: Any) -> Iterator[list]:
-    """The lines of a GeoJSON object, rings of polygons among them."""
+    """The lines of a GeoJSON object, and the rings of its polygons."""
     if not isinstance(part, dict):
         return
     for name in ("features", "geometries"):
         for inner in part.get(name) or ():
             yield from _lines(inner)
     yield from _lines(part.get("geometry"))
-    places = part.get("coordinates") or []
+    positions = part.get("coordinates") or []
     if part.get("type") == "LineString":
-        yield places
+        yield positions
     elif part.get("type") in ("MultiLineString", "Polygon"):
-        yield from places
+        yield from positions
     elif part.get("type") == "MultiPolygon":
-        yield from (ring for rings in places for ring in rings)
+        yield from (ring for rings in positions for ring in rings)
 
 
-def cut(line: np.ndarray, half_turn: float = 180.0) -> np.ndarray:
-    """The line with a gap wherever it passes the edge of a map of one turn."""
+def break_at_edge(line: np.ndarray, half_turn: float = 180.0) -> np.ndarray:
+    """Insert a gap wherever a line jumps from one edge of the map to the other."""
     jumps = np.flatnonzero(np.abs(np.diff(line[:, 0])) > half_turn) + 1
     return np.insert(line, jumps, np.nan, axis=0)

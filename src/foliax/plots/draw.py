@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from ..density import AbstractDensity
 from ..manifolds.base import as_points
 from .coasts import coastlines
-from .frames import Labels, Units, described
+from .frames import Labels, Units, label_axes
+from .registry import choose_view
 from .scene import Scene
-from .views import choose
 
 
 def draw(
@@ -28,23 +28,39 @@ def draw(
     title: str | None = None,
     earth: bool | str | Path = False,
 ) -> Figure:
-    """A picture of a density, and of data where there are any.
+    """Draw a density, with data if there are any.
 
-    `labels`, `units`: one for each axis of `plots.frame(manifold)`; or one for each factor of a
-    product, which may be a list for the factor's axes. The unit of an angle is one of `TURNS` or a
-    `Turn`; of a number, any word.
-    `view`: a name among `plots.views(manifold)`; by default the first, on S² the region where
-    the data are, if they fill a small part of it.
-    `earth`: a GeoJSON file of coastlines, or True for the one in `FOLIAX_COASTLINES`, if any.
-    `figure`: an empty one to draw in; by default a new one, without pyplot.
+    Args:
+        density: the density to draw.
+        rows: data, (n, size) points of the density's manifold; None for no data.
+        labels: names of the axes, one for each axis of `plots.frame(manifold)`. For a product,
+            one for each factor, which may be a list with a name for each axis of the factor.
+            Names are plain text: "$" does not start a formula.
+        units: units of the axes, given as the labels are. The unit of an angle is one of
+            `TURNS` or a `Turn`; that of a number is any word. Angles are in degrees by default.
+        view: a name in `plots.views(manifold)`. By default the first; on S² `region`, if the
+            data fill a small part of the sphere.
+        key: key of samples, and of log densities that are estimated by sampling.
+        figure: an empty figure to draw in, which keeps its size. By default a new one, made
+            without pyplot.
+        title: title above the picture.
+        earth: a GeoJSON file of coastlines; True for the file that FOLIAX_COASTLINES names, if
+            that is set.
+
+    Returns:
+        The figure; `plots.save` writes it to a file.
+
+    Raises:
+        OffManifoldError: a row is not a point of the manifold.
+        ValueError: the manifold has no such view, or labels and units do not fit its axes.
     """
     rows = None if rows is None else as_points(density.manifold, rows)
-    frame, axes = described(density.manifold, labels, units)
-    drawn = Figure(figsize=(7.2, 4.6)) if figure is None else figure
-    own = drawn if figure is None else None
-    drawn.set_layout_engine("constrained")
-    scene = Scene(density, rows, frame, axes, key, drawn, coastlines(earth), own)
-    choose(scene, view)(scene)
+    frame, axes = label_axes(density.manifold, labels, units)
+    canvas = Figure(figsize=(7.2, 4.6)) if figure is None else figure
+    own = canvas if figure is None else None
+    canvas.set_layout_engine("constrained")
+    scene = Scene(density, rows, frame, axes, key, canvas, coastlines(earth), own)
+    choose_view(scene, view)(scene)
     if title:
-        drawn.suptitle(title, fontsize=11)
-    return drawn
+        canvas.suptitle(title, fontsize=11)
+    return canvas

@@ -1,192 +1,176 @@
-"""Rotations: sections of constant angle, and pole figures."""
+"""Views of rotations: sections of constant angle, and pole figures."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..manifolds import AbstractManifold, Quotient, SpecialOrthogonal
+from ..manifolds import SpecialOrthogonal
 from ..manifolds.conversions import (
     latlon_from_vectors,
     rotations_from_vectors,
     vectors_from_rotations,
 )
 from . import projections
-from .circle import circle_views
-from .disks import disk, frame_names, rings, scatter
-from .fields import SphereField, smoothed
-from .images import images, quotient_views
-from .pairs import pair_plot
-from .scene import LABEL, Scene, data_handles
-from .sphere import mollweide_map
-from .style import SMALL, TINY, colour_bar, colour_scale, dots, legend, outlined
-from .views import View, views
+from .disks import draw_disk, draw_dots, draw_rings, label_space_axes
+from .fields import SphereField, smooth_directions
+from .registry import view_for
+from .scene import DENSITY_LABEL, Scene, data_handles
+from .sphere import paint_mollweide
+from .style import (
+    LABEL_PT,
+    TICK_PT,
+    add_colour_bar,
+    add_legend,
+    colour_scale,
+    dot_style,
+    draw_outlined_text,
+)
+from .symmetry import Symmetry
 
-SECTIONS = 6
+SECTION_COUNT = 6
+"""Two rows of three panels fit on a page."""
+MAX_SECTION_ROWS = 1000
+"""Rows drawn as dots; each has an image for every element of the symmetry."""
+POLE_SAMPLES = 8_000
+"""Samples whose pole density is estimated."""
+MAX_POLE_DIRECTIONS = 16_000
+"""Directions that the kernels of a pole figure use; their cost grows with them."""
+POLE_CELLS = 2450
+"""Cells of the grid of a pole figure: 35 × 70, 5° each."""
+MAX_POLE_ROWS = 2000
+"""Rows drawn in pole figures."""
+MAX_POLE_DOTS = 4000
+"""Dots drawn in a pole figure: images and opposites of the rows."""
 
 
-@views.register
-def _(manifold: SpecialOrthogonal) -> dict[str, View]:
-    own = {2: circle_views, 3: rotation_views}.get(manifold.n, dict)()
-    return own | {"pair": pair_plot}
+@view_for(SpecialOrthogonal, name="sections", dim=3, quotients=True, order=10)
+def draw_sections(scene: Scene) -> None:
+    """The density of rotations by six angles, as functions of the rotation axis.
 
-
-@quotient_views.register
-def _(base: SpecialOrthogonal, manifold: Quotient) -> dict[str, View]:
-    return {2: circle_views, 3: rotation_views}.get(base.n, dict)()
-
-
-def rotation_views() -> dict[str, View]:
-    """The views of SO(3)."""
-    return {"sections": sections, "poles": poles}
-
-
-def sections(scene: Scene) -> None:
-    """The density at rotations of six angles, over the axes they turn about.
-
-    Data are where their angle is nearest; a symmetry's images are all shown.
+    A row is drawn in the section of the nearest angle, with all its images.
     """
     angles = section_angles(scene)
-    n = scene.grid_size(most=6 * 7200) // SECTIONS
-    fields = [SphereField.of(_at_angle(scene, a), max(n, 128)) for a in angles]
+    n = scene.grid_size(largest=6 * 7200) // SECTION_COUNT
+    fields = [SphereField.from_function(_log_density_at(scene, a), max(n, 128)) for a in angles]
     logs = np.stack([f.logs for f in fields])
-    # A shell of rotations by ω has the volume of 1 − cos ω.
+    # The volume of rotations by ω is proportional to 1 − cos ω.
     weights = np.stack([f.weights * (1 - np.cos(a)) for f, a in zip(fields, angles, strict=True)])
     scale = colour_scale(logs, weights)
-    scene.size(8.4, 4.5)
+    scene.set_size(8.4, 4.5)
     axes: Any = scene.figure.subplots(2, 3, subplot_kw={"projection": "mollweide"})
-    dots_of = _by_section(scene, angles)
+    by_section = _assign_to_sections(scene, angles)
+    dots = dot_style(4 * sum(map(len, by_section)))
     width = round(float(np.rad2deg(angles[0])), 1)
-    for ax, field, angle, vectors in zip(axes.flat, fields, angles, dots_of, strict=True):
-        mollweide_map(ax, field, scale)
+    for ax, field, angle, vectors in zip(axes.flat, fields, angles, by_section, strict=True):
+        paint_mollweide(ax, field, scale)
         ax.set_longitude_grid(90)
         ax.set_xticklabels([])
         ax.set_yticklabels([])
         for name, east, north in (("x", 0, 0), ("y", 90, 0), ("z", 0, 80)):
-            outlined(ax, float(np.deg2rad(east)), float(np.deg2rad(north)), name, size=8)
+            position = float(np.deg2rad(east)), float(np.deg2rad(north))
+            draw_outlined_text(ax, *position, name, size=8)
         lat, lon = latlon_from_vectors(vectors, degrees=False)
-        ax.scatter(lon, lat, **dots(4 * sum(map(len, dots_of))), zorder=3)
-        ax.set_title(f"rotation by {round(np.rad2deg(angle), 1):g}°", fontsize=SMALL, pad=4)
+        ax.scatter(lon, lat, **dots, zorder=3)
+        ax.set_title(f"rotation by {round(np.rad2deg(angle), 1):g}°", fontsize=LABEL_PT, pad=4)
         if len(vectors):
-            ax.set_xlabel(f"{len(vectors):,} within ±{width:g}°", fontsize=TINY)
-    colour_bar(scene.figure, axes, scale, LABEL)
-    legend(scene.figure, data_handles(scene, len(scene.shown())))
+            ax.set_xlabel(f"{len(vectors):,} within ±{width:g}°", fontsize=TICK_PT)
+    add_colour_bar(scene.figure, axes, scale, DENSITY_LABEL)
+    add_legend(scene.figure, data_handles(scene, len(scene.rows_to_draw())))
 
 
 def section_angles(scene: Scene) -> np.ndarray:
-    """Six angles, evenly spaced up to the largest that a rotation has modulo the symmetry."""
-    turns = Rotation.random(4000, rng=np.random.default_rng(0)).as_matrix().reshape(-1, 9)
-    every = images(scene.manifold, turns).reshape(len(turns), -1, 9)
-    traces = every[..., [0, 4, 8]].sum(-1).max(axis=1)
+    """Six angles, evenly spaced up to the largest rotation angle modulo the symmetry."""
+    uniform = Rotation.random(4000, rng=np.random.default_rng(0)).as_matrix().reshape(-1, 9)
+    images = scene.symmetry.images(uniform).reshape(len(uniform), -1, 9)
+    traces = images[..., [0, 4, 8]].sum(-1).max(axis=1)
     largest = np.rad2deg(np.arccos(np.clip((traces.min() - 1) / 2, -1, 1)))
-    step = np.ceil(largest / SECTIONS / 5) * 5
-    return np.deg2rad(step * (np.arange(SECTIONS) + 0.5))
+    step = np.ceil(largest / SECTION_COUNT / 5) * 5
+    return np.deg2rad(step * (np.arange(SECTION_COUNT) + 0.5))
 
 
-def _at_angle(scene: Scene, angle: float):
+def _log_density_at(scene: Scene, angle: float):
     return lambda axes: scene.log_multiples(rotations_from_vectors(angle * axes))
 
 
-def _by_section(scene: Scene, angles: np.ndarray) -> list[np.ndarray]:
-    """The axes of the data's images, by the section to which their angle belongs."""
-    every = images(scene.manifold, scene.shown(1000))
-    vectors = vectors_from_rotations(every) if len(every) else np.zeros((0, 3))
-    turned = np.linalg.norm(vectors, axis=1)
-    near = np.abs(turned[:, None] - angles) <= angles[0]
-    chosen = near.any(axis=1) & (turned > 1e-6)
-    nearest = np.argmin(np.abs(turned[:, None] - angles), axis=1)
-    units = vectors / np.maximum(turned, 1e-6)[:, None]
+def _assign_to_sections(scene: Scene, angles: np.ndarray) -> list[np.ndarray]:
+    """Rotation axes of all images of the data, by section."""
+    images = scene.symmetry.images(scene.rows_to_draw(MAX_SECTION_ROWS))
+    vectors = vectors_from_rotations(images) if len(images) else np.zeros((0, 3))
+    rotated = np.linalg.norm(vectors, axis=1)
+    near = np.abs(rotated[:, None] - angles) <= angles[0]
+    chosen = near.any(axis=1) & (rotated > 1e-6)
+    nearest = np.argmin(np.abs(rotated[:, None] - angles), axis=1)
+    units = vectors / np.maximum(rotated, 1e-6)[:, None]
     return [units[chosen & (nearest == i)] for i in range(len(angles))]
 
 
 class Pole(NamedTuple):
-    """A direction of the body (the crystal), by name."""
+    """A direction that is fixed in the body or the crystal, with its name."""
 
     name: str
     direction: tuple[float, float, float]
 
 
-BODY = (
+BODY_POLES = (
     Pole("body's x axis", (1, 0, 0)),
     Pole("body's y axis", (0, 1, 0)),
     Pole("body's z axis", (0, 0, 1)),
 )
-CUBIC = (Pole("{100}", (1, 0, 0)), Pole("{110}", (1, 1, 0)), Pole("{111}", (1, 1, 1)))
-CRYSTAL = (
+CUBIC_POLES = (Pole("{100}", (1, 0, 0)), Pole("{110}", (1, 1, 0)), Pole("{111}", (1, 1, 1)))
+CRYSTAL_POLES = (
     Pole("crystal's x axis", (1, 0, 0)),
     Pole("crystal's y axis", (0, 1, 0)),
     Pole("crystal's z axis", (0, 0, 1)),
 )
 
 
-def poles(scene: Scene) -> None:
-    """Where three directions of the body come to lie: their density over the sphere.
+@view_for(SpecialOrthogonal, name="poles", dim=3, quotients=True, order=20)
+def draw_poles(scene: Scene) -> None:
+    """Pole figures: the density of three directions of the body, rotated into space.
 
-    A crystal's directions are axes, and their upper ends are shown; a body's are directions, and
-    both halves are. The densities are those of the model's samples, smoothed.
+    The directions of a crystal are axes; the upper half shows one end of each. The directions of a
+    body need both halves. Kernels estimate the densities from samples of the model.
     """
-    found = symmetry(scene.manifold)
-    side, order = found.side, len(found.group)
-    named = BODY if order == 1 else CUBIC if found.cubic else CRYSTAL
-    halves = (1, -1) if order == 1 else (1,)
-    drawn = scene.samples(8_000)
-    fields = [smoothed(turned(scene, drawn, p, side, most=16_000), 2450) for p in named]
+    symmetry = scene.symmetry
+    is_body = symmetry.order == 1
+    poles = BODY_POLES if is_body else CUBIC_POLES if symmetry.is_cubic else CRYSTAL_POLES
+    halves = (1, -1) if is_body else (1,)
+    samples = scene.samples(POLE_SAMPLES)
+    directions = [rotate_pole(symmetry, samples, p, limit=MAX_POLE_DIRECTIONS) for p in poles]
+    fields = [smooth_directions(found, POLE_CELLS) for found in directions]
     scale = colour_scale(np.stack([f.logs for f in fields]), np.stack([f.weights for f in fields]))
-    scene.size(8.6, 6.2 if order == 1 else 3.9)
+    scene.set_size(8.6, 6.2 if is_body else 3.9)
     axes: Any = scene.figure.subplots(len(halves), 3, squeeze=False)
-    shown = scene.shown(2000)
-    for column, pole, field in zip(axes.T, named, fields, strict=True):
-        spots = turned(scene, shown, pole, side, most=4000)
+    rows = scene.rows_to_draw(MAX_POLE_ROWS)
+    for column, pole, field in zip(axes.T, poles, fields, strict=True):
+        ends = rotate_pole(symmetry, rows, pole, limit=MAX_POLE_DOTS)
         for ax, sign in zip(column, halves, strict=True):
             half = projections.hemisphere(sign)
-            disk(ax, half, field, scale)
-            rings(ax)
-            frame_names(ax, sign)
-            scatter(ax, half, spots, of=3 * len(spots))
+            draw_disk(ax, half, field, scale)
+            draw_rings(ax)
+            label_space_axes(ax, sign)
+            draw_dots(ax, half, ends, style_count=3 * len(ends))
         column[0].set_title(pole.name, fontsize=10, y=1.0)
-    colour_bar(scene.figure, axes, scale, "pole density (× uniform)")
-    legend(scene.figure, data_handles(scene, len(shown)))
+    add_colour_bar(scene.figure, axes, scale, "pole density (× uniform)")
+    add_legend(scene.figure, data_handles(scene, len(rows)))
 
 
-class Symmetry(NamedTuple):
-    """A group's matrices and the side on which they act."""
+def rotate_pole(symmetry: Symmetry, rows: np.ndarray, pole: Pole, *, limit: int) -> np.ndarray:
+    """Directions of a pole h in space: O h for crystal-to-sample matrices O, else Oᵀ h.
 
-    side: str
-    group: tuple
-
-    @property
-    def cubic(self) -> bool:
-        """Whether x → y → z → x belongs to it; the order does not tell: 23 and 622 have 12."""
-        cycle = np.roll(np.eye(3), 1, axis=0)
-        return any(np.allclose(np.array(g), cycle, atol=1e-6) for g in self.group)
-
-
-@functools.singledispatch
-def symmetry(manifold: AbstractManifold) -> Symmetry:
-    """What the points of a manifold are taken modulo: nothing, but in a quotient."""
-    return Symmetry("right", (np.eye(3),))
-
-
-@symmetry.register
-def _(manifold: Quotient) -> Symmetry:
-    return Symmetry(manifold.side, tuple(manifold.group))
-
-
-def turned(scene: Scene, rows: np.ndarray, pole: Pole, side: str, *, most: int) -> np.ndarray:
-    """A pole's places in the sample: O h for crystal-to-sample matrices, Oᵀ h for the inverse.
-
-    With a symmetry of order g, h has up to g images, and of a crystal each has its opposite.
+    A symmetry of order g gives h up to g images; in a crystal each has its opposite. Of more
+    directions than `limit`, returns a random subsample.
     """
     direction = np.array(pole.direction) / np.linalg.norm(pole.direction)
-    matrices = images(scene.manifold, rows).reshape(-1, 3, 3)
-    if side == "left":
+    matrices = symmetry.images(rows).reshape(-1, 3, 3)
+    if symmetry.side == "left":
         matrices = matrices.transpose(0, 2, 1)
     found = matrices @ direction
-    if len(symmetry(scene.manifold).group) > 1:
+    if symmetry.order > 1:
         found = np.concatenate([found, -found])
-    if len(found) <= most:
+    if len(found) <= limit:
         return found
-    return found[np.random.default_rng(0).choice(len(found), most, replace=False)]
+    return found[np.random.default_rng(0).choice(len(found), limit, replace=False)]

@@ -1,4 +1,4 @@
-"""What a picture is drawn from: a density, data, words for the axes, a key and a figure."""
+"""What a picture is drawn from: a density, data, labelled axes, a key and a figure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,33 @@ from ..manifolds.base import AbstractManifold
 from .axes import Axis
 from .frames import Frame
 from .style import dot_handle
+from .symmetry import Symmetry, symmetry_of
 
 Rows = Float[np.ndarray, "rows size"]
 
-LABEL = "density (× uniform)"
-EVALUATIONS = 4_000_000
-"""Of a flow or the like, that a picture may take: some seconds."""
-MOST_POINTS = 5_000
+DENSITY_LABEL = "density (× uniform)"
+MAX_EVALUATIONS = 4_000_000
+"""Evaluations of an ambient density per picture; a flow takes some seconds for them."""
+MAX_DOTS = 5_000
 """More dots than this hide each other."""
-DRAWS = 20_000
-"""The most samples that a picture takes."""
+MAX_SAMPLES = 20_000
+"""Samples per picture; more do not change what a histogram shows."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """All that a view needs; every view draws into `figure`."""
+    """All that a view needs. Every view draws into `figure`.
+
+    Attributes:
+        density: the density to draw.
+        rows: the data, checked points of the density's manifold; None for no data.
+        frame: the axes of the manifold and the values of points on them.
+        axes: the frame's axes under the user's names and in the user's units.
+        key: key of samples, and of log densities that are estimated by sampling.
+        figure: where to draw.
+        coastlines: lines of (longitude, latitude) in degrees.
+        own_figure: the figure, if the view may set its size; None if the caller owns it.
+    """
 
     density: AbstractDensity
     rows: Rows | None
@@ -39,27 +51,30 @@ class Scene:
     axes: tuple[Axis, ...]
     key: PRNGKeyArray
     figure: FigureBase
-    coasts: tuple[np.ndarray, ...] = ()
-    """Lines of (longitude, latitude) in degrees."""
-    own: Figure | None = None
-    """The figure, where it is the view's to size."""
+    coastlines: tuple[np.ndarray, ...] = ()
+    own_figure: Figure | None = None
 
     @property
     def manifold(self) -> AbstractManifold:
-        """Where the density is."""
+        """The manifold of the density."""
         return self.density.manifold
 
-    def size(self, width: float, height: float) -> None:
-        """Size the figure in inches, unless it is the caller's."""
-        if self.own is not None:
-            self.own.set_size_inches(width, height)
+    @property
+    def symmetry(self) -> Symmetry:
+        """The group of a quotient; trivial for any other manifold."""
+        return symmetry_of(self.manifold)
 
-    def grid_size(self, *, most: int = 40_000, least: int = 600) -> int:
-        """How many points a grid may have, so that a picture takes seconds."""
-        return int(np.clip(EVALUATIONS // self.density.work, least, most))
+    def set_size(self, width: float, height: float) -> None:
+        """Size the figure in inches, unless the caller owns it."""
+        if self.own_figure is not None:
+            self.own_figure.set_size_inches(width, height)
+
+    def grid_size(self, *, largest: int = 40_000, smallest: int = 600) -> int:
+        """Number of grid points that the density can evaluate within seconds."""
+        return int(np.clip(MAX_EVALUATIONS // self.density.work, smallest, largest))
 
     def log_densities(self, points: np.ndarray) -> np.ndarray:
-        """Log densities, against the manifold's measure."""
+        """Log densities against the manifold's measure."""
         key = jax.random.fold_in(self.key, 0)
         return metrics.log_prob_once(self.density, points, key=key)[0]
 
@@ -68,24 +83,24 @@ class Scene:
         return self.log_densities(points) + self.manifold.log_total_volume()
 
     def samples(self, n: int | None = None) -> Rows:
-        """Draws of the density, at most `DRAWS`."""
-        n = DRAWS if n is None else min(n, DRAWS)
+        """Samples of the density, at most `MAX_SAMPLES`, which is also the default."""
+        n = MAX_SAMPLES if n is None else min(n, MAX_SAMPLES)
         return self.density.sample(n, key=jax.random.fold_in(self.key, 1))
 
-    def shown(self, most: int = MOST_POINTS) -> Rows:
-        """The rows to draw as dots: all, or a random part of many, the same for every view."""
+    def rows_to_draw(self, limit: int = MAX_DOTS) -> Rows:
+        """The rows to draw as dots: all, or a random subsample that every view shares."""
         if self.rows is None:
             return np.zeros((0, self.manifold.size))
-        if len(self.rows) <= most:
+        if len(self.rows) <= limit:
             return self.rows
         seed = int(jax.random.bits(jax.random.fold_in(self.key, 2)))
-        chosen = np.random.default_rng(seed).choice(len(self.rows), most, replace=False)
+        chosen = np.random.default_rng(seed).choice(len(self.rows), limit, replace=False)
         return self.rows[np.sort(chosen)]
 
-    def data_label(self, shown: int | None = None) -> str:
-        """What the dots or the bars are: "data (n = 800)"."""
+    def data_label(self, drawn: int | None = None) -> str:
+        """Legend text of the data, "data (n = 800)"; `drawn`: number of rows in the picture."""
         n = 0 if self.rows is None else len(self.rows)
-        return f"data (n = {n:,})" if shown in (None, n) else f"data ({shown:,} of {n:,} rows)"
+        return f"data (n = {n:,})" if drawn in (None, n) else f"data ({drawn:,} of {n:,} rows)"
 
 
 def grid_side(n: int) -> int:
@@ -93,9 +108,9 @@ def grid_side(n: int) -> int:
     return math.isqrt(n)
 
 
-def data_handles(scene: Scene, shown: int, beyond: int = 0) -> list[Any]:
-    """The legend's entry for dots, where there are data; `beyond`: how many are off the map."""
+def data_handles(scene: Scene, drawn: int, outside: int = 0) -> list[Any]:
+    """Legend entry of the dots, if there are data; `outside`: rows that are off the map."""
     if scene.rows is None:
         return []
-    note = f", {beyond:,} beyond the map" if beyond else ""
-    return [dot_handle(scene.data_label(shown) + note)]
+    note = f", {outside:,} outside the map" if outside else ""
+    return [dot_handle(scene.data_label(drawn) + note)]

@@ -1,7 +1,7 @@
-"""The HTML report on a fitted model: one file, without links to others.
+"""The HTML report on a fitted model: one file that links to no other.
 
-`assess` computes what the report says, `sections` and `views` write it, `page` joins the parts.
-May import: everything but `paper`, `cli` and `sklearn`.
+`assess` computes what the report says. `sections` and `views` write its parts, `page` joins them.
+May import: everything except `paper`, `cli` and `sklearn`.
 """
 
 from .assess import Assessment, assess

@@ -1,4 +1,4 @@
-"""Is the fit good? Held-out rows against baselines, and against the model's own samples."""
+"""How good the fit is: held-out rows against baselines and against the model's samples."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, compare_estimat
 from ..io.training_data import TrainingData
 from ..tables import Schema
 
-DRAWS = 2500
-DOUBTFUL = 0.01
-"""The p-value below which the coverage is called off."""
-THIS, KERNEL = "this model", "kernel"
+COVERAGE_SAMPLES = 2500
+"""Samples of the model that held-out rows are compared with; they take seconds."""
+MIN_P_VALUE = 0.01
+"""Coverage with a lower p-value counts as a misfit: 1 report in 100 is a false alarm."""
+THIS_MODEL, KERNEL = "this model", "kernel"
+"""Names in the table of models."""
 
 
 class Coverage(NamedTuple):
-    """For each held-out row, the share of the model's own samples that are more likely.
+    """Ranks of held-out rows among the model's samples, by density.
 
-    Uniform where the model is right. `p_value`: of that, by Kolmogorov and Smirnov's test.
+    If the model is right, ranks are uniform on [0, 1].
+
+    Attributes:
+        ranks: for each row, the share of samples with a higher density.
+        weights: weights of the rows.
+        p_value: of the Kolmogorov–Smirnov test that the ranks are uniform.
     """
 
     ranks: np.ndarray
@@ -32,34 +39,46 @@ class Coverage(NamedTuple):
     p_value: float
 
     @property
-    def right(self) -> bool:
-        """Whether the test sees no misfit."""
-        return self.p_value >= DOUBTFUL
+    def is_consistent(self) -> bool:
+        """Whether the test finds no misfit."""
+        return self.p_value >= MIN_P_VALUE
 
     @property
-    def worth(self) -> float:
-        """Kish's number of rows: how many equal ones the weighted ones are worth."""
+    def effective_rows(self) -> float:
+        """Kish's effective sample size (Σw)² / Σw²."""
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     def inside(self, level: np.ndarray) -> np.ndarray:
-        """The share of rows in the region of highest density that holds a share `level`."""
-        within = self.ranks[None] <= np.atleast_1d(level)[:, None]
-        return within @ self.weights / self.weights.sum()
+        """The share of rows inside the highest-density regions of mass `level`."""
+        is_inside = self.ranks[None] <= np.atleast_1d(level)[:, None]
+        return is_inside @ self.weights / self.weights.sum()
 
     def band(self, level: np.ndarray, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Where `inside` is to be expected at one level, were the model right.
+        """Interval that holds `inside` at one level with this probability, if the model is right.
 
-        The region's edge is that of `DRAWS` samples, so a share of it is beta distributed.
+        The regions come from samples, so their mass has a beta distribution and the number of rows
+        inside a beta-binomial one.
+
+        Args:
+            level: masses of highest-density regions.
+            confidence: probability of the interval.
+
+        Returns:
+            Lower and upper ends, as shares of the rows.
         """
-        n, below = round(self.worth), level * (DRAWS + 1)
-        low, high = betabinom.interval(confidence, n, below, DRAWS + 1 - below)
+        n, below = round(self.effective_rows), level * (COVERAGE_SAMPLES + 1)
+        low, high = betabinom.interval(confidence, n, below, COVERAGE_SAMPLES + 1 - below)
         return low / n, high / n
 
 
 class Assessment(NamedTuple):
-    """Held-out log densities in the schema's measure, with errors; None where no row is held out.
+    """How a model scores on held-out rows.
 
-    `entries`: this model first, then the baselines.
+    Attributes:
+        scores: log densities of the rows in the schema's measure.
+        errors: numerical standard errors of the scores.
+        entries: this model first, then the baselines.
+        coverage: ranks of the rows among the model's samples.
     """
 
     scores: np.ndarray
@@ -76,9 +95,19 @@ def assess(
     key: PRNGKeyArray,
     show: Callable[[str], None] = lambda text: None,
 ) -> Assessment | None:
-    """The model's held-out scores beside those of a kernel, independent columns and uniform.
+    """Score a model on held-out rows, beside a kernel, independent columns and uniform.
 
-    The columns are fitted by local kernels: the best there is of what takes seconds.
+    Local kernels fit the independent columns: the best estimator that takes seconds.
+
+    Args:
+        density: the model.
+        schema: the schema of its table.
+        evidence: the rows that were fitted and held out.
+        key: key of samples, and of log densities that are estimated by sampling.
+        show: called with the name of each step, for a progress display.
+
+    Returns:
+        The assessment; None if no rows are held out.
     """
     if not len(evidence.test.frame):
         return None
@@ -87,7 +116,7 @@ def assess(
     show("held-out rows")
     found = evaluate(density, test, key=k1)
     weights = evidence.test.weights
-    coverage = covered(density, found.value, weights, k2, k3)
+    coverage = measure_coverage(density, found.value, weights, k2, k3)
     scores = found.value.astype(float) + schema.measure().log_unit
     manifold = schema.manifold()
     others = compare_estimators(
@@ -99,20 +128,21 @@ def assess(
         key=k4,
         show=show,
     )
-    return Assessment(scores, found.error, [Entry(THIS, scores, weights), *others], coverage)
+    return Assessment(scores, found.error, [Entry(THIS_MODEL, scores, weights), *others], coverage)
 
 
-def covered(
+def measure_coverage(
     density: AbstractDensity, value: np.ndarray, weights: np.ndarray | None, k1, k2
 ) -> Coverage:
-    """Log densities of held-out rows among those of the model's samples; ties are broken by lot."""
-    own = np.sort(evaluate(density, density.sample(DRAWS, key=k1), key=k2).value)
+    """Rank the log densities of held-out rows among those of samples; ties break at random."""
+    own = np.sort(evaluate(density, density.sample(COVERAGE_SAMPLES, key=k1), key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
-    lots = np.random.default_rng(0).uniform(size=len(value))
-    ranks = 1 - (less + lots * (up_to - less)) / DRAWS
+    ties = np.random.default_rng(0).uniform(size=len(value))
+    ranks = 1 - (less + ties * (up_to - less)) / COVERAGE_SAMPLES
     found = Coverage(ranks, np.ones(len(value)) if weights is None else weights, 1.0)
     order = np.sort(ranks)
     above = found.inside(order)
     gap = max(np.abs(above - order).max(), np.abs(np.append(0, above[:-1]) - order).max())
-    count = found.worth * DRAWS / (found.worth + DRAWS)
+    rows = found.effective_rows
+    count = rows * COVERAGE_SAMPLES / (rows + COVERAGE_SAMPLES)
     return found._replace(p_value=float(kstwobign.sf(gap * np.sqrt(count))))

@@ -1,4 +1,4 @@
-"""Small pieces of HTML."""
+"""Building blocks of HTML."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 
-def words(text: str) -> str:
-    """Text, as HTML wants it."""
+def escape(text: str) -> str:
+    """Escape plain text for HTML."""
     return html.escape(str(text), quote=True)
 
 
 def section(name: str, title: str, *parts: str) -> str:
-    """A part of the page, with a heading that can be linked to."""
-    return f'<section id="{name}"><h2>{words(title)}</h2>\n' + "\n".join(parts) + "\n</section>\n"
+    """A section with a heading; links reach it as #name."""
+    return f'<section id="{name}"><h2>{escape(title)}</h2>\n' + "\n".join(parts) + "\n</section>\n"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """Plain text."""
-    return f"<p{f' class={kind}' if kind else ''}>{words(text)}</p>"
+    """A paragraph of plain text."""
+    return f"<p{f' class={kind}' if kind else ''}>{escape(text)}</p>"
 
 
-def listed(items: Iterable[str], kind: str = "") -> str:
+def bullet_list(items: Iterable[str], kind: str = "") -> str:
     """A list of plain texts."""
-    each = "".join(f"<li>{words(item)}</li>" for item in items)
-    return f"<ul{f' class={kind}' if kind else ''}>{each}</ul>"
+    entries = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f"<ul{f' class={kind}' if kind else ''}>{entries}</ul>"
 
 
 def code(text: str) -> str:
-    """A block to copy."""
-    return f"<pre><code>{words(text)}</code></pre>"
+    """A block of code."""
+    return f"<pre><code>{escape(text)}</code></pre>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls by itself where the page is narrow; numbers to the right."""
-    top = "".join(f"<th>{words(cell)}</th>" for cell in head)
+    """A table that scrolls on narrow pages; numbers are right-aligned."""
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     whole = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{whole}</div>'
@@ -49,11 +49,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _cell(text: str) -> str:
     bare = text.lstrip("+-−").replace(",", "").replace(" ", "")
     number = bare[:1].isdigit() or bare[:1] == "."
-    return f"<td{' class=number' if number else ''}>{words(text)}</td>"
+    return f"<td{' class=number' if number else ''}>{escape(text)}</td>"
 
 
-def table_of(frame: pd.DataFrame) -> str:
-    """A frame's rows, numbers to six digits."""
+def frame_table(frame: pd.DataFrame) -> str:
+    """A table of a frame's rows; floats have six digits."""
     rows = (
         [f"{v:.6g}" if isinstance(v, float) else str(v) for v in row]
         for row in frame.itertuples(index=False)
@@ -62,7 +62,7 @@ def table_of(frame: pd.DataFrame) -> str:
 
 
 def picture(figure: Figure, caption: str, *, vector: bool = True) -> str:
-    """A figure inside the page: as SVG, or as PNG where it has many points."""
+    """Embed a figure as SVG, or as PNG if it has many points."""
     buffer = io.BytesIO()
     kind = "svg+xml" if vector else "png"
     with matplotlib.rc_context({"svg.hashsalt": "foliax", "svg.fonttype": "none"}):
@@ -74,6 +74,6 @@ def picture(figure: Figure, caption: str, *, vector: bool = True) -> str:
         )
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
     return (
-        f'<figure><img alt="{words(caption)}" src="data:image/{kind};base64,{data}">'
-        f"<figcaption>{words(caption)}</figcaption></figure>"
+        f'<figure><img alt="{escape(caption)}" src="data:image/{kind};base64,{data}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
     )

@@ -1,4 +1,4 @@
-"""`report`: the page."""
+"""`report`: the HTML page."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from . import markup as m
 from . import sections, views
 from .assess import Assessment
 
-PICTURED = 6000
-"""Samples that the pictures are drawn from."""
+FIGURE_SAMPLES = 6000
+"""Samples for the figures: enough for smooth histograms, and a flow takes seconds for them."""
 
 
 def report(
@@ -30,17 +30,31 @@ def report(
     key: PRNGKeyArray,
     show: Callable[[str], None] = lambda text: None,
 ) -> str:
-    """The whole page as HTML that needs no network; `found`: what `assess` gave for the model.
+    """Write the report on a model as one HTML page that loads nothing from the network.
 
-    `path`: where the model file is, for the lines that load it.
+    Args:
+        model: the model, with its schema.
+        found: what `assess` returned for the model.
+        title: title of the page.
+        path: path of the model file, for the examples that load it.
+        key: key of samples, and of log densities that are estimated by sampling.
+        show: called with the name of each step, for a progress display.
+
+    Returns:
+        The page.
+
+    Raises:
+        ValueError: the model has no schema.
     """
     schema = model.schema
     if schema is None:
-        raise ValueError("A report needs the schema of the table, and the model has none.")
+        raise ValueError(
+            "A report needs the schema of the table, but the model has none: fit it with a schema."
+        )
     parts = [
         _header(model, schema, found, title),
         sections.data(model, schema),
-        _pictures(model, schema, key, show),
+        _figures(model, schema, key, show),
         sections.fit(model),
         sections.held_out(model, schema, found),
         sections.coverage(found),
@@ -53,7 +67,7 @@ def report(
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{m.words(title)} · foliax</title><style>\n{style}</style></head>\n"
+        f"<title>{m.escape(title)} · foliax</title><style>\n{style}</style></head>\n"
         f"<body><main>\n{''.join(parts)}</main></body></html>\n"
     )
 
@@ -61,17 +75,17 @@ def report(
 def _header(model: Model, schema: Schema, found: Assessment | None, title: str) -> str:
     names = {"data": "Data", "pictures": "Pictures", "fit": "Fit", "held-out": "Held-out rows"}
     if found is not None:
-        names |= {"good": "Is it good?", "extremes": "Most and least likely"}
-    names["load"] = "Use it"
+        names |= {"good": "Is the fit good?", "extremes": "Most and least likely"}
+    names["load"] = "Use the model"
     links = "".join(f'<a href="#{name}">{text}</a>' for name, text in names.items())
     cards = "".join(
-        f'<div class="card {kind}"><b>{m.words(value)}</b><span>{m.words(what)}</span></div>'
+        f'<div class="card {kind}"><b>{m.escape(value)}</b><span>{m.escape(what)}</span></div>'
         for value, what, kind in _cards(model, schema, found)
     )
-    verdict = m.listed(_verdict(model.training_data, found), "verdict")
+    verdict = m.bullet_list(_verdict(model.training_data, found), "verdict")
     return (
-        f"<header><h1>{m.words(title)}</h1>"
-        f"{m.paragraph(f'A density {schema.measure().label}.', 'faint')}</header>"
+        f"<header><h1>{m.escape(title)}</h1>"
+        f"{m.paragraph(f'Density {schema.measure().label}.', 'faint')}</header>"
         f'<nav>{links}</nav><div class="cards">{cards}</div>{verdict}'
     )
 
@@ -85,65 +99,66 @@ def _cards(
     if found is not None:
         mean = found.entries[0].mean
         yield f"{mean.value:.3f} ± {mean.error:.3f}", "held-out log density (nats per row)", ""
-        good = found.coverage.right
-        words = "no misfit seen" if good else "misfit seen"
-        yield words, f"coverage, p = {found.coverage.p_value:.2g}", "good" if good else "bad"
+        good = found.coverage.is_consistent
+        verdict = "no misfit found" if good else "misfit found"
+        yield verdict, f"coverage, p = {found.coverage.p_value:.2g}", "good" if good else "bad"
 
 
 def _verdict(evidence: TrainingData | None, found: Assessment | None) -> Iterator[str]:
     if found is None:
-        yield "No rows were held out, so nothing here says how good the fit is."
+        yield "No rows were held out, so this report cannot say how good the fit is."
     else:
         first, *others = found.entries
         for other in others:
             if other.scores is not None:
-                yield _compared(paired_difference(first, other), other.name, len(found.scores))
-        yield _covered(found)
-    grave = [] if evidence is None else [f for f in evidence.findings if f.severity == "error"]
-    if grave:
-        yield f"The audit found {len(grave)} grave problem(s) in the data: see below."
+                yield _compare(paired_difference(first, other), other.name, len(found.scores))
+        yield _describe_coverage(found)
+    errors = [] if evidence is None else [f for f in evidence.findings if f.severity == "error"]
+    if errors:
+        count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        yield f"The audit found {count} in the data: see below."
 
 
-def _compared(by, name: str, n: int) -> str:
+def _compare(by, name: str, n: int) -> str:
     if by.value == by.error == 0:
-        return f"It gives each of {n:,} held-out rows the density that the {name} gives."
-    times = abs(by.value) / by.error if by.error > 0 else 0.0
-    how = "is level with" if times < 2 else "beats" if by.value > 0 else "is behind"
+        return f"The model and the {name} agree on every one of the {n:,} held-out rows."
+    standard_errors = abs(by.value) / by.error if by.error > 0 else 0.0
+    is_tie = standard_errors < 2
+    verb = "scores the same as" if is_tie else "beats" if by.value > 0 else "scores below"
     return (
-        f"It {how} {'the ' if name != INDEPENDENT else ''}{name}"
+        f"The model {verb} {'the ' if name != INDEPENDENT else ''}{name}"
         f"{' density' if name == 'uniform' else ''} on {n:,} held-out rows: "
-        f"{by.value:+.3f} ± {by.error:.3f} nats per row ({times:.1f} standard errors)."
+        f"{by.value:+.3f} ± {by.error:.3f} nats per row ({standard_errors:.1f} standard errors)."
     )
 
 
-def _covered(found: Assessment) -> str:
+def _describe_coverage(found: Assessment) -> str:
     inside = found.coverage.inside(np.array([0.5, 0.9]))
-    n = found.coverage.worth
+    n = found.coverage.effective_rows
     return (
         f"{inside[0]:.0%} of the held-out rows lie in the region that should hold 50 % of them, "
-        f"{inside[1]:.0%} in that of 90 % (± {np.sqrt(0.25 / n):.0%} and "
-        f"± {np.sqrt(0.09 / n):.0%} is one standard error)."
+        f"and {inside[1]:.0%} in the region that should hold 90 %. The standard errors are "
+        f"{np.sqrt(0.25 / n):.0%} and {np.sqrt(0.09 / n):.0%}."
     )
 
 
-def _pictures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
+def _figures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
     rows = None if model.training_data is None else model.training_data.train.points(schema)
     keys = jax.random.split(key, 3)
     show("samples")
-    drawn = model.density.sample(PICTURED, key=keys[2])
-    parts = views.parts(model.density, schema, drawn, rows, keys[0])
-    turning, still = [], []
-    for part in parts:
+    own = model.density.sample(FIGURE_SAMPLES, key=keys[2])
+    interactive, static = [], []
+    for part in views.parts(model.density, schema, own, rows, keys[0]):
         show(f"drawing {part.name}")
-        turning.append(views.turning(part, keys[1]))
-        still.append(views.still(part, keys[1]))
+        interactive.append(views.interactive_figure(part, keys[1]))
+        static.append(views.static_figure(part, keys[1]))
     show("drawing pairs")
     return m.section(
         "pictures",
         "The density and the data",
-        *filter(None, turning),
-        f'<div class="views">{"".join(still)}</div>',
-        views.pairs(schema, drawn, rows, keys[1]),
+        *filter(None, interactive),
+        f'<div class="views">{"".join(static)}</div>',
+        views.pair_figure(schema, own, rows, keys[1]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The page's sections that are words and tables."""
+"""The sections of the page that are text and tables."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from . import figures
 from . import markup as m
 from .assess import Assessment
 
-LISTED = 8
+MAX_EXTREME_ROWS = 8
+"""Rows in each table of extremes: as many as fit on a screen."""
 
 
 def data(model: Model, schema: Schema) -> str:
-    """What was fitted, and what the audit says of it."""
+    """The data that were fitted, and what the audit found in them."""
     evidence = model.training_data
-    lines = [m.paragraph("What the columns are:"), m.code(schema.text().replace("; ", ";\n"))]
+    lines = [m.paragraph("The schema of the table:"), m.code(schema.text().replace("; ", ";\n"))]
     if evidence is None:
-        return m.section("data", "The data", *lines, m.paragraph("No rows came with the model."))
-    counted = (
-        f"{evidence.train.total:,} rows were fitted, {evidence.test.total:,} held out at random"
-    )
-    source = model.about.get("data")
-    lines.insert(0, m.paragraph(f"{counted}{f', of {source}' if source else ''}."))
+        return m.section("data", "The data", *lines, m.paragraph("The model file holds no rows."))
+    fitted, held_out = evidence.train.total, evidence.test.total
+    counts = f"{fitted:,} rows were fitted; {held_out:,} were held out at random."
+    source = f" The table is {model.about['data']}." if model.about.get("data") else ""
+    lines.insert(0, m.paragraph(counts + source))
     kept = len(evidence.train.frame) + len(evidence.test.frame)
     if kept < evidence.train.total + evidence.test.total:
-        lines.append(m.paragraph(f"Of the {kept:,} rows that the model file keeps:"))
-    lines.append(m.table_of(_columns(evidence, schema)))
-    if not evidence.findings:
-        lines.append(m.paragraph("The audit found nothing that would harm a density estimate."))
-    for finding in evidence.findings:
-        where = f"{', '.join(finding.columns)}: " if finding.columns else ""
         lines.append(
-            f'<div class="finding {m.words(finding.severity)}">'
-            f"<b>{m.words(f'{finding.severity}: {where}{finding.message}.')}</b><br>"
-            f"{m.words(finding.consequence)}</div>"
+            m.paragraph(f"The table describes the {kept:,} rows that the model file keeps.")
+        )
+    lines.append(m.frame_table(_describe_columns(evidence, schema)))
+    if not evidence.findings:
+        lines.append(m.paragraph("The audit found no problems."))
+    for finding in evidence.findings:
+        columns = f"{', '.join(finding.columns)}: " if finding.columns else ""
+        lines.append(
+            f'<div class="finding {m.escape(finding.severity)}">'
+            f"<b>{m.escape(f'{finding.severity}: {columns}{finding.message}.')}</b><br>"
+            f"{m.escape(finding.consequence)}</div>"
         )
     return m.section("data", "The data", *lines)
 
 
-def _columns(evidence: TrainingData, schema: Schema) -> pd.DataFrame:
-    """Every column's range."""
+def _describe_columns(evidence: TrainingData, schema: Schema) -> pd.DataFrame:
+    """Kind and range of every column."""
     both: Any = pd.concat([evidence.train.frame, evidence.test.frame])
     kinds = {column: f.kind.name for f in schema.factors for column in f.columns}
     values = [np.asarray(both[column], float) for column in schema.columns]
@@ -56,42 +58,48 @@ def _columns(evidence: TrainingData, schema: Schema) -> pd.DataFrame:
         {
             "column": list(schema.columns),
             "kind": [kinds[column] for column in schema.columns],
-            "least": [float(v.min()) for v in values],
+            "minimum": [float(v.min()) for v in values],
             "median": [float(np.median(v)) for v in values],
-            "largest": [float(v.max()) for v in values],
-            "distinct": [len(np.unique(v)) for v in values],
+            "maximum": [float(v.max()) for v in values],
+            "distinct values": [len(np.unique(v)) for v in values],
         }
     )
 
 
 def fit(model: Model) -> str:
-    """What was tried, and how the training went."""
+    """The candidates that were tried, and the training curve."""
     record, about = model.record, model.about
     if record is None:
-        return m.section("fit", "The fit", m.paragraph("How it was fitted is not recorded."))
-    asked = f"Asked for: {about['model']}. " if "model" in about else ""
-    size = f"{record.parameters:,} parameters; " if record.parameters else ""
-    lines = [m.paragraph(f"{asked}{size}{record.seconds:.1f} s.")]
+        return m.section(
+            "fit",
+            "The fit",
+            m.paragraph("The model file does not record how the model was fitted."),
+        )
+    requested = f"Requested model: {about['model']}. " if "model" in about else ""
+    size = f"Parameters: {record.parameters:,}. " if record.parameters else ""
+    lines = [m.paragraph(f"{requested}{size}Fitting time: {record.seconds:.1f} s.")]
     if record.mass is not None:
         lines.append(
             m.paragraph("Total mass: {:.4f} ± {:.4f}; it should be 1.".format(*record.mass))
         )
     if record.events:
-        lines += [m.paragraph("What was tried, and what came of it:"), m.listed(record.events)]
+        lines += [m.paragraph("Steps of the fit and their results:"), m.bullet_list(record.events)]
     if len(record.history) > 1:
-        caption = "Training and held-out loss of the flow; its best held-out state is what counts."
-        lines.append(m.picture(figures.training(record.history), caption))
+        caption = "Loss of the flow. The fit keeps the state with the best held-out loss."
+        lines.append(m.picture(figures.draw_training(record.history), caption))
     return m.section("fit", "The fit", *lines)
 
 
 def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
-    """The model beside simpler ones, on rows that none has seen."""
+    """Scores of the model and of simpler ones on held-out rows."""
     title = "Held-out rows: this model and simpler ones"
     if found is None:
-        why = "No rows were held out: fit with --held-out 0.1, on 200 rows or more, to have some."
+        reason = (
+            "No rows were held out. To hold some out, fit at least 200 rows with --held-out 0.1."
+        )
         if model.training_data is None:
-            why = "The model file keeps no rows: fit without --no-rows to have some held out."
-        return m.section("held-out", title, m.paragraph(why))
+            reason = "The model file holds no rows. To hold some out, fit without --no-rows."
+        return m.section("held-out", title, m.paragraph(reason))
     first = found.entries[0]
     rows = []
     for entry in found.entries:
@@ -99,37 +107,40 @@ def held_out(model: Model, schema: Schema, found: Assessment | None) -> str:
             rows.append([entry.name, "–", entry.why])
             continue
         by = paired_difference(first, entry)
-        behind = "" if entry is first else f"{by.value:+.3f} ± {by.error:.3f}"
+        difference = "" if entry is first else f"{by.value:+.3f} ± {by.error:.3f}"
         mean = entry.mean
-        rows.append([entry.name, f"{mean.value:.3f} ± {mean.error:.3f}", behind])
+        rows.append([entry.name, f"{mean.value:.3f} ± {mean.error:.3f}", difference])
     assert model.training_data is not None
     train = model.training_data.train
-    caption = "Behind this model, by how much, with 95 % intervals (paired, row by row)."
+    caption = (
+        "Score of each model minus that of this model, with 95 % intervals of the paired rows."
+    )
     return m.section(
         "held-out",
         title,
         m.paragraph(
-            f"Mean log density of {len(found.scores):,} rows that no model has seen, "
-            f"{schema.measure().label}; higher is better. The largest numerical error of one of "
-            f"this model's log densities is {found.errors.max():.2g}."
+            f"The table shows the mean log density of {len(found.scores):,} rows that no model was "
+            f"fitted to, {schema.measure().label}. Higher is better. The largest numerical error "
+            f"of this model's log densities is {found.errors.max():.2g}."
         ),
-        m.table(["model", "nats per row", "lead of this model"], rows),
-        m.picture(figures.contenders(found.entries), caption),
-        *_fewer(train),
+        m.table(["model", "nats per row", "this model minus that one"], rows),
+        m.picture(figures.draw_comparison(found.entries), caption),
+        *_note_subsample(train),
     )
 
 
-def _fewer(train: Rows) -> Iterator[str]:
+def _note_subsample(train: Rows) -> Iterator[str]:
     if len(train.frame) < train.total:
         yield m.paragraph(
-            f"The simpler models were fitted to the {len(train.frame):,} of {train.total:,} rows "
-            "that the model file keeps, so they are at a disadvantage; foliax compare uses all.",
+            f"The model file keeps {len(train.frame):,} of the {train.total:,} fitted rows. The "
+            "simpler models were fitted to these rows only, which is a disadvantage. "
+            "foliax compare uses all rows.",
             "faint",
         )
 
 
 def coverage(found: Assessment | None) -> str:
-    """Held-out rows in regions of highest density."""
+    """The share of held-out rows in highest-density regions."""
     if found is None:
         return ""
     level = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
@@ -139,55 +150,62 @@ def coverage(found: Assessment | None) -> str:
         [f"{p:.0%}", f"{s:.1%}", f"{a:.1%} to {b:.1%}", "" if a <= s <= b else "outside"]
         for p, s, a, b in zip(level, inside, low, high, strict=True)
     ]
-    right = found.coverage.right
-    verdict = "It shows no misfit" if right else "The fit is off"
+    consistent = found.coverage.is_consistent
+    verdict = "The test finds no misfit" if consistent else "The test finds a misfit"
     return m.section(
         "good",
         "Is the fit good?",
         m.paragraph(
-            "The region of highest density that holds a share p of the model should hold about a "
-            "share p of rows it has not seen. Fewer inside: the model is too sure of itself, or "
-            "puts its mass in the wrong places. More inside: it is too spread out."
+            "A highest-density region that holds a share p of the model's mass should hold about "
+            "the same share of held-out rows. If it holds fewer, the model is overconfident or "
+            "puts mass in the wrong places. If it holds more, the model is too broad."
         ),
-        m.picture(figures.coverage(found.coverage), "Held-out rows in highest-density regions."),
-        m.table(["region of", "rows inside", "expected by chance (95 %)", ""], rows),
+        m.picture(
+            figures.draw_coverage(found.coverage),
+            "Share of held-out rows inside highest-density regions of the model.",
+        ),
+        m.table(["mass of the region", "rows inside", "expected (95 %)", ""], rows),
         m.paragraph(
-            f"{verdict}: Kolmogorov and Smirnov's test of the held-out log densities against those "
-            f"of the model's own samples has p = {found.coverage.p_value:.2g}."
+            f"{verdict}: p = {found.coverage.p_value:.2g}. The Kolmogorov–Smirnov test compares "
+            "the log densities of held-out rows with those of the model's samples."
         ),
     )
 
 
 def extremes(model: Model, schema: Schema, found: Assessment | None) -> str:
-    """The least and the most likely of the held-out rows."""
+    """Tables of the least and the most likely held-out rows."""
     if found is None or model.training_data is None:
         return ""
     table = model.training_data.test.frame.reset_index(drop=True)
-    less = [f"{1 - rank:.1%}" for rank in found.coverage.ranks]
-    own = {"log density": found.scores, "error": found.errors, "samples less likely": less}
-    # The user's columns may have these names too.
+    lower = [f"{1 - rank:.1%}" for rank in found.coverage.ranks]
+    own = {
+        "log density": found.scores,
+        "error": found.errors,
+        "samples with a lower density": lower,
+    }
+    # The user's columns may have the same names, so join by position.
     table = pd.concat([table, pd.DataFrame(own)], axis=1)
     order = np.argsort(-found.scores)
-    least = table.iloc[order[::-1][:LISTED]]
+    least = table.iloc[order[::-1][:MAX_EXTREME_ROWS]]
     return m.section(
         "extremes",
         "Most and least likely rows",
         m.paragraph(
-            f"Log densities are {schema.measure().label}. Of the held-out rows, the least likely; "
-            "look at them for mistakes:"
+            f"Log densities are {schema.measure().label}. These held-out rows have the lowest "
+            "density. Check them for errors in the data:"
         ),
-        m.table_of(least),
-        m.paragraph("And the most likely:"),
-        m.table_of(table.iloc[order[:LISTED]]),
+        m.frame_table(least),
+        m.paragraph("These held-out rows have the highest density:"),
+        m.frame_table(table.iloc[order[:MAX_EXTREME_ROWS]]),
     )
 
 
 def loading(path: str) -> str:
-    """How to go on with the model file."""
+    """Commands and code that use the model file."""
     file = shlex.quote(path)
     return m.section(
         "load",
-        "Use it",
+        "Use the model",
         m.paragraph("On the command line:"),
         m.code(
             f"foliax score {file} new.csv -o scored.csv\n"

@@ -1,4 +1,4 @@
-"""The model in pictures: what turns, every factor, samples against data."""
+"""The report's figures: interactive and static ones of every factor, and the pair plot."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..manifolds import AbstractManifold
 from ..tables import Schema
 from . import markup as m
 
-DRAWS = 3000
-"""Samples that a kernel estimate is made of, where a factor is drawn by its density."""
+KERNEL_SAMPLES = 3000
+"""Samples for the kernel estimate of a factor's density; it takes a second."""
 
 
-class Drawn(AbstractDensity):
-    """Samples that stand for a density without a formula, such as the marginal of a product."""
+class SampledDensity(AbstractDensity):
+    """Samples in place of a density without a formula, such as the marginal of a product."""
 
     manifold: AbstractManifold
     rows: Float[Array, "n size"]
@@ -31,20 +31,26 @@ class Drawn(AbstractDensity):
         return self.rows[jax.random.randint(key, (), 0, len(self.rows))]
 
     def _log_prob(self, y: Array, *, condition: Any = None, key: PRNGKeyArray | None = None):
-        raise NotImplementedError("These are samples: their density has no formula.")
+        raise NotImplementedError("A SampledDensity has samples only, no log density.")
 
     @property
     def work(self) -> int:
         return 1
 
-    def refine(self) -> Drawn:
+    def refine(self) -> SampledDensity:
         return self
 
 
 class Part(NamedTuple):
-    """A factor of the schema: its density and its data.
+    """A factor of the schema with its density and its data.
 
-    `view`: how to draw it, where that is not the usual. `how`: where the density comes from.
+    Attributes:
+        name: the factor's name.
+        schema: the schema of this factor only.
+        density: density of the factor.
+        rows: data of the factor; None for no data.
+        view: the view to draw; None for the default.
+        source: what the density is made from; "" for the model itself.
     """
 
     name: str
@@ -52,48 +58,53 @@ class Part(NamedTuple):
     density: AbstractDensity
     rows: np.ndarray | None
     view: str | None = None
-    how: str = ""
+    source: str = ""
 
     @property
     def title(self) -> str:
-        """What a caption calls it."""
-        return f"{self.name}, {self.how}" if self.how else self.name
+        """Caption of the factor's figures."""
+        return f"{self.name}: {self.source}" if self.source else self.name
 
 
 def parts(
     density: AbstractDensity,
     schema: Schema,
-    drawn: np.ndarray,
+    samples: np.ndarray,
     rows: np.ndarray | None,
     key: PRNGKeyArray,
 ) -> Iterator[Part]:
-    """Every factor; those of a product by the samples of the model."""
+    """All factors of the schema; samples of the model give the marginals of a product."""
     if len(schema.factors) == 1:
         yield Part(schema.factors[0].name, schema, density, rows)
         return
     ends = np.cumsum([factor.kind.manifold().size for factor in schema.factors])[:-1]
     data = [None] * len(schema.factors) if rows is None else np.split(rows, ends, axis=1)
-    for factor, own, seen in zip(schema.factors, np.split(drawn, ends, axis=1), data, strict=True):
-        alone = Schema((factor,))
-        found = None if alone.manifold().dim == 1 else _smoothed(alone.manifold(), own, key)
+    marginals = np.split(samples, ends, axis=1)
+    for factor, own, own_rows in zip(schema.factors, marginals, data, strict=True):
+        own_schema = Schema((factor,))
+        manifold = own_schema.manifold()
+        found = None if manifold.dim == 1 else _fit_kernel(manifold, own, key)
         if found is None:
-            bare = Drawn(alone.manifold(), jnp.asarray(own))
-            yield Part(factor.name, alone, bare, seen, "pair", "samples against data")
+            sampled = SampledDensity(manifold, jnp.asarray(own))
+            source = "samples of the model and the data"
+            yield Part(factor.name, own_schema, sampled, own_rows, "pair", source)
         else:
-            how = f"a kernel estimate of {DRAWS:,} samples of the model"
-            yield Part(factor.name, alone, found, seen, None, how)
+            source = f"kernel estimate from {KERNEL_SAMPLES:,} samples of the model"
+            yield Part(factor.name, own_schema, found, own_rows, None, source)
 
 
-def _smoothed(manifold: AbstractManifold, drawn: np.ndarray, key) -> AbstractDensity | None:
-    """A kernel estimate, where kernels serve the manifold."""
+def _fit_kernel(manifold: AbstractManifold, samples: np.ndarray, key) -> AbstractDensity | None:
+    """A kernel estimate; None if kernels do not support the manifold."""
     try:
-        return ScaleMixtureKernel().fit(Dataset(drawn[:DRAWS], manifold), key=key).density
+        return (
+            ScaleMixtureKernel().fit(Dataset(samples[:KERNEL_SAMPLES], manifold), key=key).density
+        )
     except UnsupportedManifoldError:
         return None
 
 
-def turning(part: Part, key: PRNGKeyArray) -> str:
-    """The interactive view of a factor, where it has one."""
+def interactive_figure(part: Part, key: PRNGKeyArray) -> str:
+    """The interactive view of a factor as HTML; "" if it has none."""
     if part.view is not None:
         return ""
     try:
@@ -105,17 +116,19 @@ def turning(part: Part, key: PRNGKeyArray) -> str:
     return plots.interactive_html(view)
 
 
-def still(part: Part, key: PRNGKeyArray) -> str:
-    """A factor's density with its data."""
+def static_figure(part: Part, key: PRNGKeyArray) -> str:
+    """The density of a factor with its data as HTML."""
     figure = plots.draw(part.density, part.rows, **part.schema.axes(), view=part.view, key=key)
     return m.picture(figure, part.title, vector=False)
 
 
-def pairs(schema: Schema, drawn: np.ndarray, rows: np.ndarray | None, key: PRNGKeyArray) -> str:
-    """Samples against data, every coordinate and every pair; nothing where `still` shows that."""
+def pair_figure(
+    schema: Schema, samples: np.ndarray, rows: np.ndarray | None, key: PRNGKeyArray
+) -> str:
+    """The pair plot of all columns as HTML; "" if `static_figure` already shows it."""
     if len(schema.factors) == 1 and next(iter(plots.views(schema.manifold()))) == "pair":
         return ""
-    bare = Drawn(schema.manifold(), jnp.asarray(drawn))
-    figure = plots.draw(bare, rows, **schema.axes(), view="pair", key=key)
-    caption = "Samples of the model against the data, for every coordinate and every pair."
+    sampled = SampledDensity(schema.manifold(), jnp.asarray(samples))
+    figure = plots.draw(sampled, rows, **schema.axes(), view="pair", key=key)
+    caption = "Samples of the model and the data, for every column and every pair of columns."
     return m.picture(figure, caption, vector=False)
