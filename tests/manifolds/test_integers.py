@@ -105,9 +105,12 @@ def test_recorded_decimals_are_multiples_in_float32_too():
         check_points(Rounded(0.01), values + 0.004)
 
 
-def test_integers_too_far_for_float32_are_refused():
+def test_integers_too_far_for_their_precision_are_refused():
+    """Rows are checked in float64, which resolves cells up to 2^44 steps from zero."""
+    check_points(Integers(1), np.array([[2.0**24]]))
+    assert float(Integers(1).violation(jnp.array([2.0**24], jnp.float32))) > 0
     with pytest.raises(OffManifoldError, match="too far for float32"):
-        check_points(Integers(1), np.array([[2.0**24]]))
+        check_points(Integers(1), np.array([[2.0**45]]))
     check_points(Naturals(1), np.array([[2.0**24]]))
 
 

@@ -1,4 +1,4 @@
-"""Tables in files."""
+"""Reading and writing tables."""
 
 import gzip
 import importlib.util
@@ -47,7 +47,7 @@ def test_arrays_without_names(tmp_path):
     assert list(read_table(tmp_path / "a.npz")) == ["x0", "x1", "n"]
 
 
-def test_what_spreadsheets_add_is_forgiven(tmp_path):
+def test_marks_that_spreadsheets_add_are_ignored(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("\ufefflat, lon \r\n1, 2,\r\n3, 4,\r\n".encode())
     frame = read_table(path)
@@ -90,7 +90,7 @@ BAD = [
     ("a.parquet", b"a,b\n1,2\n", "cannot be read as Parquet"),
     ("a.npy", b"a,b\n1,2\n", "cannot be read as NumPy's .npy"),
     ("a.npz", b"a,b\n1,2\n", "cannot be read as NumPy's .npz"),
-    ("a.xlsx", b"a,b\n1,2\n", "told by its ending, one of .csv, .tsv"),
+    ("a.xlsx", b"a,b\n1,2\n", "must be one of .csv, .tsv"),
 ]
 
 
@@ -114,7 +114,7 @@ def test_arrays_that_are_no_tables(tmp_path):
         read_table(tmp_path / "a.npz")
     np.save(tmp_path / "b.npy", np.zeros((2, 2)))
     (tmp_path / "b.npy").rename(tmp_path / "b.npz")
-    with pytest.raises(TableError, match="not what its ending"):
+    with pytest.raises(TableError, match="does not contain what its ending"):
         read_table(tmp_path / "b.npz")
 
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_written(tmp_path):
         write_table(pd.DataFrame({"file": [1]}), tmp_path / "a.npz")
 
 
-def test_parquet_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_names_what_to_install(tmp_path, monkeypatch):
     write_table(FRAME, tmp_path / "a.parquet")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for use in (

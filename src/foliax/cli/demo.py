@@ -45,7 +45,7 @@ def demo(
     console = Console(json_output, quiet)
     spec = spec_of(model, minutes=minutes)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
-    schema = Schema.parse(QUAKES).settle(frame)
+    schema = Schema.parse(QUAKES).infer_conventions(frame)
     console.say(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")
     output.mkdir(parents=True, exist_ok=True)
     path, page = output / "quakes.foliax", output / "quakes.html"

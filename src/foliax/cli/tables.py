@@ -70,7 +70,7 @@ def read_any(
 def schema_for(console: Console, frame: pd.DataFrame, written: str | None, yes: bool) -> Schema:
     """The schema that was written, or the proposed one if the user agrees."""
     if written is not None:
-        return Schema.load(written).settle(frame)
+        return Schema.load(written).infer_conventions(frame)
     schema, assumed = propose(frame)
     console.say("No schema was given; proposed from names and values:")
     for line in assumed:

@@ -81,7 +81,7 @@ def gather(
     test: np.ndarray,
 ) -> Evidence:
     """The evidence of a table's valid rows, split by number, in random order."""
-    columns = schema.only(frame)
+    columns = schema.select_columns(frame)
 
     def rows(numbers: np.ndarray, most: int) -> Rows:
         kept = numbers[:most]
