@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import sys
 
 import numpy as np
 import pandas as pd
@@ -140,3 +141,44 @@ def test_compressed_text(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("x\n1\n2\n")
     assert read_table(tmp_path / "a.csv.gz")["x"].tolist() == [1, 2]
+
+
+opened: list[str] | None = None
+"""Files opened since a test set it to an empty list."""
+
+
+def record_open(event, arguments):
+    if event == "open" and opened is not None:
+        opened.append(str(arguments[0]))
+
+
+sys.addaudithook(record_open)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.npy", "a.npz"])
+def test_a_file_is_opened_once(tmp_path, monkeypatch, name):
+    """The audit hook sees every open in Python, also those inside pandas and NumPy."""
+    path = tmp_path / name
+    write_table(FRAME, path)
+    read_table(path)  # so that imports are not counted
+    monkeypatch.setattr(sys.modules[__name__], "opened", [])
+    read_table(path)
+    assert opened is not None
+    assert opened.count(str(path)) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_lines_are_counted_with_any_ending(tmp_path, end, last):
+    path = tmp_path / "a.csv"
+    path.write_bytes(end.join(["x", "1", "-2", *([""] if last else [])]).encode())
+    with pytest.raises(TableError, match=r"^Row 2 \(line 3\), column x: -2"):
+        Schema.parse("positive(x)").encode(read_table(path))
+
+
+def test_a_damaged_archive_is_no_table(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    write_table(FRAME, path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(TableError, match="cannot be read as a table"):
+        read_table(path)

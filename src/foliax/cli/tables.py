@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from foliax.tables import Schema, TableError, propose, read_table, write_table
+from foliax.tables import PreparedTable, Schema, TableError, propose, read_table, write_table
 
 from .console import Console
 
@@ -37,6 +37,16 @@ def read(
     """The rows of a file that the schema takes; what was done to the others is said."""
     frame = read_table(data) if frame is None else frame
     prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
+    return _table(console, frame, schema, prepared, weights)
+
+
+def _table(
+    console: Console,
+    frame: pd.DataFrame,
+    schema: Schema,
+    prepared: PreparedTable,
+    weights: str | None,
+) -> Table:
     for line in prepared.report:
         console.say(line)
     kept = frame.iloc[prepared.kept]
@@ -55,6 +65,11 @@ def read_any(
 ) -> Table:
     """The rows of a file, by the schema that was written or is proposed."""
     frame = read_table(data)
+    if written is not None:
+        schema, prepared = Schema.load(written).infer_and_prepare(
+            frame, drop_invalid=drop_invalid, project=project
+        )
+        return _table(console, frame, schema, prepared, weights)
     schema = schema_for(console, frame, written, yes)
     return read(
         console,

@@ -107,10 +107,11 @@ def _check(columns: _Columns, project: bool) -> _CheckedColumns:
     projected = 0
     if project and len(finite):
         invalid = finite[_are_invalid(factor, values[finite])]
-        if len(invalid):
-            values = values.copy()
-            values[invalid] = factor.kind.project(values[invalid])
-            projected = int((~_are_invalid(factor, values[invalid])).sum())
+        if len(invalid) == 0:
+            return _CheckedColumns(factor, values, problems, projected)
+        values = values.copy()
+        values[invalid] = factor.kind.project(values[invalid])
+        projected = int((~_are_invalid(factor, values[invalid])).sum())
     for check in factor.kind.checks(values[finite]):
         problems.extend(_problems_of(check, factor, values, finite))
     return _CheckedColumns(factor, values, problems, projected)
