@@ -222,7 +222,10 @@ def _half_tangent(sine: Array, cosine: Array, xp: Any) -> Array:
     at_the_end = (cosine < 0) & (squared < least**2)
     sine = xp.where(at_the_end, least / math.sqrt(sine.shape[-1]), sine)
     squared = xp.where(at_the_end, least**2, squared)
-    return 2 * sine / xp.where(cosine < 0, squared / (1 - cosine), 1 + cosine)
+    beyond_quarter = cosine < 0
+    # At θ = 0 the branch that is not taken must not divide by 0: NumPy would warn.
+    safe = xp.where(beyond_quarter, 1 - cosine, 1)
+    return 2 * sine / xp.where(beyond_quarter, squared / safe, 1 + cosine)
 
 
 def location_and_scale(x: Rows) -> tuple[np.ndarray, np.ndarray]:
