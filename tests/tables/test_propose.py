@@ -130,7 +130,7 @@ TABLES = [
         ["an angle by its name, in degrees as it reaches 1"],
     ),
     (column("temp", REAL), "temp: real(temp)", ["some are not above 0"]),
-    (column("flux", POSITIVE), "flux: positive(flux)", ["positive, as its least"]),
+    (column("flux", POSITIVE), "flux: positive(flux)", ["positive, as its smallest"]),
     (
         column("change", RNG.integers(-5, 5, N)),
         "change: integer(change)",

@@ -50,7 +50,7 @@ class Finding(NamedTuple):
         return f"{self.severity}: {where}{self.message}. {self.consequence}"
 
 
-class _Part(NamedTuple):
+class _FactorValues(NamedTuple):
     """A factor and its values in the rows that have a number in every column."""
 
     factor: Factor
@@ -69,30 +69,30 @@ def audit(frame: pd.DataFrame, schema: Schema) -> list[Finding]:
     """
     values = [read_numbers(frame, factor.columns).values for factor in schema.factors]
     finite = np.isfinite(np.concatenate(values, axis=1)).all(axis=1)
-    parts = [_Part(f, v[finite]) for f, v in zip(schema.factors, values, strict=True)]
-    found = [*_invalid(frame, schema), *_tiny(schema, int(finite.sum()))]
+    parts = [_FactorValues(f, v[finite]) for f, v in zip(schema.factors, values, strict=True)]
+    found = [*_find_invalid(frame, schema), *_find_small_sample(schema, int(finite.sum()))]
     if finite.sum() >= 2:
         for check in (
-            _suspicious,
-            _misnamed,
-            _constant,
-            _duplicates,
-            _grids,
-            _functions,
-            _outliers,
+            _find_suspicions,
+            _find_misnamed,
+            _find_constant,
+            _find_duplicates,
+            _find_grids,
+            _find_functions,
+            _find_outliers,
         ):
             found.extend(check(parts))
     return sorted(found, key=lambda finding: ("error", "warning").index(finding.severity))
 
 
-def _invalid(frame: pd.DataFrame, schema: Schema) -> Iterator[Finding]:
+def _find_invalid(frame: pd.DataFrame, schema: Schema) -> Iterator[Finding]:
     for problem in find_problems(schema.factors, frame):
         bad = int(problem.rows.sum())
         message = f"{bad} of {len(frame)} rows {'is' if bad == 1 else 'are'} invalid"
         yield Finding("error", problem.columns, message, describe_problem(frame, problem))
 
 
-def _tiny(schema: Schema, rows: int) -> Iterator[Finding]:
+def _find_small_sample(schema: Schema, rows: int) -> Iterator[Finding]:
     dim = schema.manifold().dim
     enough = max(MIN_ROWS, MIN_ROWS_PER_DIMENSION * dim)
     if rows < enough:
@@ -105,18 +105,18 @@ def _tiny(schema: Schema, rows: int) -> Iterator[Finding]:
         )
 
 
-def _suspicious(parts: list[_Part]) -> Iterator[Finding]:
+def _find_suspicions(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         for message, consequence in factor.kind.suspicions(values):
             yield Finding("error", factor.columns, message, consequence)
 
 
-def _misnamed(parts: list[_Part]) -> Iterator[Finding]:
+def _find_misnamed(parts: list[_FactorValues]) -> Iterator[Finding]:
     """Find columns whose names stand for another role than the schema's."""
     for factor, _ in parts:
         for role, column in zip(factor.kind.roles, factor.columns, strict=False):
-            others = [r for r in factor.kind.roles if r != role and _names_role(column, r)]
-            if others and not _names_role(column, role):
+            others = [r for r in factor.kind.roles if r != role and _stands_for(column, r)]
+            if others and not _stands_for(column, role):
                 yield Finding(
                     "warning",
                     (column,),
@@ -125,11 +125,11 @@ def _misnamed(parts: list[_Part]) -> Iterator[Finding]:
                 )
 
 
-def _names_role(column: str, role: str) -> bool:
+def _stands_for(column: str, role: str) -> bool:
     return any(t == role or (len(role) > 2 and t.startswith(role)) for t in split_name(column))
 
 
-def _constant(parts: list[_Part]) -> Iterator[Finding]:
+def _find_constant(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         for column, column_values in zip(factor.columns, values.T, strict=True):
             if np.ptp(column_values) == 0:
@@ -141,7 +141,7 @@ def _constant(parts: list[_Part]) -> Iterator[Finding]:
                 )
 
 
-def _duplicates(parts: list[_Part]) -> Iterator[Finding]:
+def _find_duplicates(parts: list[_FactorValues]) -> Iterator[Finding]:
     """Find repeated rows if some column is continuous, so that repetitions should be rare."""
     if not any(factor.kind.continuous for factor, _ in parts):
         return
@@ -159,7 +159,7 @@ def _duplicates(parts: list[_Part]) -> Iterator[Finding]:
         )
 
 
-def _grids(parts: list[_Part]) -> Iterator[Finding]:
+def _find_grids(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         if not factor.kind.continuous:
             continue
@@ -178,7 +178,7 @@ def _grids(parts: list[_Part]) -> Iterator[Finding]:
                 )
 
 
-def _functions(parts: list[_Part]) -> Iterator[Finding]:
+def _find_functions(parts: list[_FactorValues]) -> Iterator[Finding]:
     """Find pairs of columns where one is nearly a smooth function of the other.
 
     The test is von Neumann's ratio of ranks, ½ mean(Δ²) / variance, where Δ are the differences of
@@ -193,7 +193,7 @@ def _functions(parts: list[_Part]) -> Iterator[Finding]:
         if len(a) < MIN_COMPARED_ROWS or (i == j and parts[i].factor.kind.constrained):
             continue
         # Ranks of an exact function on two branches still differ by 2: a ratio of 24 / n².
-        if min(_von_neumann(a, b), _von_neumann(b, a)) < 0.002 + 30 / len(a) ** 2:
+        if min(_von_neumann_ratio(a, b), _von_neumann_ratio(b, a)) < 0.002 + 30 / len(a) ** 2:
             yield Finding(
                 "error",
                 (first, second),
@@ -203,7 +203,7 @@ def _functions(parts: list[_Part]) -> Iterator[Finding]:
             )
 
 
-def _von_neumann(a: np.ndarray, b: np.ndarray) -> float:
+def _von_neumann_ratio(a: np.ndarray, b: np.ndarray) -> float:
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 1.0
     # Shuffle the rows first: ties in a must not inherit the order of the table.
@@ -213,7 +213,7 @@ def _von_neumann(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.mean(np.diff(ordered) ** 2) / (2 * np.var(ranks)))
 
 
-def _outliers(parts: list[_Part]) -> Iterator[Finding]:
+def _find_outliers(parts: list[_FactorValues]) -> Iterator[Finding]:
     """Find values more than `MAX_DEVIATIONS` robust standard deviations from the median."""
     for factor, values in parts:
         coordinates = factor.kind.outlier_coordinates(values)

@@ -71,7 +71,9 @@ def _infer_line(column: str, values: np.ndarray) -> Guess:
     if words & _SHARES and values.min() > 0 and values.max() < 1:
         return _guess(column, "interval", "low=0, high=1", "between 0 and 1 by its name")
     if values.min() > 0:
-        return _guess(column, "positive", "", f"positive, as its least value is {values.min():.4g}")
+        return _guess(
+            column, "positive", "", f"positive, as its smallest value is {values.min():.4g}"
+        )
     return _guess(column, "real", "", "real numbers, as some are not above 0")
 
 
