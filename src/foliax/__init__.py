@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .dequantizers import Safe
     from .estimators import Auto, DequantizedFlow, FitResult, refine_dequantizer
     from .manifolds import (
+        Ball,
         Circle,
         Euclidean,
         Integers,
@@ -37,6 +38,7 @@ _HOMES = {
     "dequantizers": ["Safe"],
     "estimators": ["Auto", "DequantizedFlow", "FitResult", "refine_dequantizer"],
     "manifolds": [
+        "Ball",
         "Circle",
         "Euclidean",
         "Integers",
@@ -80,6 +82,7 @@ __all__ = [
     "ELBO",
     "AbstractDensity",
     "Auto",
+    "Ball",
     "Circle",
     "Dataset",
     "DensityEstimator",
@@ -110,11 +113,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names and modules on demand: `foliax --help` needs no JAX, most scripts no scikit-learn."""
+    """Import names and modules on demand, so that `foliax --help` does not import JAX.
+
+    Names that are not listed above may be manifolds that register themselves.
+    """
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
+    if name[:1].isupper():
+        registered = importlib.import_module(".manifolds", __name__).MANIFOLDS
+        if name in registered:
+            return registered[name]
     raise AttributeError(f"module 'foliax' has no attribute '{name}'")
 
 

@@ -63,7 +63,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.schema_ = None
         if self.schema is not None:
             schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
-            schema = schema.settle(_frame(X, schema))
+            schema = schema.infer_conventions(_frame(X, schema))
             self._settle(schema, schema.manifold())
         X = self._table(X, reset=True)
         if self.schema_ is None:
@@ -74,7 +74,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
         key = _key(self.random_state)
         estimator = get_estimator(self.model, time_limit=60 * float(self.minutes))
-        naming = contextlib.nullcontext() if self.schema_ is None else self.schema_.naming_columns()
+        naming = (
+            contextlib.nullcontext()
+            if self.schema_ is None
+            else self.schema_.name_columns_in_errors()
+        )
         with naming:
             data = Dataset(rows, self.manifold_, sample_weight)
             fitted = estimator.fit(data, key=key)
@@ -228,7 +232,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             kinds = [np.float64, np.float32]
             return validate_data(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
         frame = _frame(X, self.schema_)
-        named: Any = self.schema_.only(frame)
+        named: Any = self.schema_.select_columns(frame)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return frame
 

@@ -136,7 +136,7 @@ def test_the_check_sees_a_density_of_another_mass():
 
 def test_groups_that_cannot_be_told_apart_are_refused():
     rows = np.concatenate([normal(N, 1), 1e9 + normal(N, 1)])
-    with pytest.raises(ResolutionError, match="single precision tells") as caught:
+    with pytest.raises(ResolutionError, match="single precision resolves") as caught:
         ScaleMixtureKernel().fit(Dataset(rows, foliax.Euclidean(1)), key=KEY)
     assert caught.value.coordinate == 0
 

@@ -174,7 +174,7 @@ class Mine(manifolds.AbstractManifold):
     def violation(self, y):
         return jnp.abs(jnp.linalg.norm(y) - self.radius)
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         return "off"
 
     def project(self, y):

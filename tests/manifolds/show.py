@@ -1,4 +1,8 @@
-"""Print what the geometry is measured by: `make geometry`. Takes a few minutes."""
+"""Print errors of log volumes and total masses: `make geometry`. Takes a few minutes."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -8,35 +12,19 @@ from rich.table import Table
 
 from foliax.manifolds import QR, Polar, Stiefel
 
-from . import (
-    test_ball,
-    test_combine,
-    test_euclidean,
-    test_integers,
-    test_own,
-    test_rotations,
-    test_sphere,
-    test_stiefel,
-    test_torus,
-)
 from .contract import Case, covered_samples, marginals, mass, volume_errors
 
-FILES = (
-    test_sphere,
-    test_torus,
-    test_stiefel,
-    test_rotations,
-    test_combine,
-    test_integers,
-    test_euclidean,
-    test_ball,
-    test_own,
-)
+
+def all_cases() -> Iterator[Case]:
+    """Yield the cases of all test files of this folder."""
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        module = importlib.import_module(f"{__package__}.{path.stem}")
+        yield from getattr(module, "CASES", ())
 
 
 def volumes_and_masses(console: Console) -> None:
     table = Table("manifold", "max |log_volume − autodiff|, float64", "total mass", "s.e.")
-    for case in (case for file in FILES for case in file.CASES):
+    for case in all_cases():
         with jax.enable_x64(True):
             error = float(volume_errors(case.dequantization, covered_samples(case, 200)).max())
         total, deviation = mass(case, 2_000_000)

@@ -119,8 +119,8 @@ def test_point_groups(name, order):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Orientations("5"), "No point group '5'"),
-        (lambda: Orientations("432", side="up"), "side is"),
+        (lambda: Orientations("5"), "Unknown point group '5'"),
+        (lambda: Orientations("432", side="up"), "side must be"),
         (lambda: Quotient(Sphere(2), [np.eye(3), np.diag([1, -1, 0.5])]), "orthogonal"),
         (
             lambda: Quotient(Sphere(2), [np.eye(3), np.diag([1, -1, 1]), np.diag([-1, 1, 1])]),
@@ -140,7 +140,7 @@ def test_point_groups(name, order):
                 Orientations("cubic").dequantization(),
                 Wrapping(Torus(2), window=2),
             ),
-            "2400 branches, above the budget of 1024",
+            "2400 branches, more than the maximum of 1024",
         ),
     ],
 )

@@ -18,7 +18,8 @@ from foliax.manifolds import (
     Stiefel,
     log_joint,
 )
-from foliax.manifolds.rotations import quaternion_of_rotation, reflection
+from foliax.manifolds.quaternions import quaternion_of_rotation
+from foliax.manifolds.rotations import reflection
 
 from .contract import Case, mean_of_weights, suite
 

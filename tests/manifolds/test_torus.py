@@ -65,5 +65,5 @@ def test_any_representative_has_the_same_preimages():
 
 
 def test_too_many_branches_are_refused():
-    with pytest.raises(ValueError, match=r"2187 branches, above .* ByRadii"):
+    with pytest.raises(ValueError, match=r"2187 branches, more than .* ByRadii"):
         Wrapping(Torus(7), window=1)

@@ -15,7 +15,7 @@ VECTOR = "rotation vector"
 
 def labels_of(text, frame=None):
     schema = Schema.parse(text)
-    inferred = schema if frame is None else schema.settle(pd.DataFrame(frame))
+    inferred = schema if frame is None else schema.infer_conventions(pd.DataFrame(frame))
     axes = label_axes(inferred.manifold(), **inferred.axes())[1]
     return [axis.label for axis in axes]
 
@@ -51,7 +51,7 @@ def test_axes_are_the_columns(schema, labels):
 
 def test_an_inferred_turn_is_the_axis():
     frame = pd.DataFrame({"lat": [-20.0, -30], "long": [170.0, 188]})
-    schema = Schema.parse("sphere(lat=lat, lon=long)").settle(frame)
+    schema = Schema.parse("sphere(lat=lat, lon=long)").infer_conventions(frame)
     axis = label_axes(schema.manifold(), **schema.axes())[1][1]
     assert (axis.low, axis.high) == (0, 360)
     np.testing.assert_allclose(axis.to_unit(np.deg2rad([-172.0])), [188])

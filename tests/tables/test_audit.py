@@ -1,4 +1,4 @@
-"""Each finding is made where it is due, and not on clean data."""
+"""The audit reports each problem, and nothing for clean data."""
 
 import re
 
@@ -212,7 +212,7 @@ def test_findings(case):
     ), "\n".join(map(str, found))
 
 
-def test_the_gravest_come_first_and_read_as_sentences():
+def test_errors_come_first_and_findings_read_as_sentences():
     table = frame(x=[*X[:20], -5.0], y=3.0)
     found = audit(table, Schema.parse("real(x); real(y)"))
     order = [("error", "warning").index(f.severity) for f in found]
@@ -238,5 +238,5 @@ SILENT = [
 
 
 @pytest.mark.parametrize(("schema", "table"), [s[1:] for s in SILENT], ids=[s[0] for s in SILENT])
-def test_silence(schema, table):
+def test_no_findings(schema, table):
     assert audit(table, Schema.parse(schema)) == []

@@ -1,4 +1,4 @@
-"""What is wrong with a table or a schema: the place, the value and the way out, in one error."""
+"""Errors about tables and schemas name the place, the value and the fix."""
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ TABLES = [
     ("zero vector", UNIT, {"x": [0, 0, 0]}, "Row 1, columns x, y, z: .* zero vector"),
     ("axis", "axis(x, y, z)", {"x": [1, 3, 0]}, "Row 2, columns x, y, z: .* has length"),
     ("quaternion", "quaternion(w=w, x=x, y=y, z=z)", {"w": [0, 0, 2]}, "Row 3, .*length 2.23"),
-    ("not a matrix", MATRIX, NINE | {"b": [0.5]}, "columns a, b, .*not orthonormal.*off.* 0.5"),
+    ("not a matrix", MATRIX, NINE | {"b": [0.5]}, "columns a, b, .*not orthonormal.*by 0.5"),
     ("reflection", MATRIX, NINE | {"i": [-1.0]}, "determinant −1"),
     ("singular", MATRIX, NINE | {"a": [0.0]}, "singular"),
     ("frame", "frame(x, y, n=2, p=1)", {"x": [1, 2, 0]}, "Row 2, .*not orthonormal"),
@@ -91,15 +91,15 @@ SCHEMAS = [
     ("sphere(lat=a, lon=b, hemisphere=lower)", 1, "only where axial=true"),
     ("quaternion(a, b, c, d)", 12, "takes its columns by name: quaternion"),
     ("circle(h)", 1, "needs a unit .* or a period"),
-    ("circle(h, unit=degree)", 11, "unit is one of degrees, .*not 'degree'"),
+    ("circle(h, unit=degree)", 11, "unit must be one of degrees, .*not 'degree'"),
     ("circle(h, period=-3)", 11, "period must be above 0"),
     ("circle(h, period=week)", 11, "period must be a number, not 'week'"),
     ("circle(h, cut=inf, unit=hours)", 11, "cut must be a finite number"),
     ("circle(a, b, unit=hours)", 1, "takes 1 columns .*2 given"),
     ("torsions(phi, psi)", 1, "needs unit=…, which is never guessed"),
     ("euler(a, b, c, unit=degrees)", 1, "needs convention=…"),
-    ("euler(a, b, c, unit=degrees, convention=XXZ)", 30, "convention is bunge, or three"),
-    ("euler(a, b, c, unit=degrees, convention=xYz)", 30, "convention is bunge, or three"),
+    ("euler(a, b, c, unit=degrees, convention=XXZ)", 30, "convention must be bunge, or three"),
+    ("euler(a, b, c, unit=degrees, convention=xYz)", 30, "convention must be bunge, or three"),
     ("euler(a, b, unit=degrees, convention=xyz)", 1, "takes 3 columns"),
     ("rotvec(x=a, b, c, unit=degrees)", 8, "all columns by name or all in order"),
     ("matrix(a, b, c)", 1, "takes 9 columns, row by row; 3 given"),
@@ -114,7 +114,7 @@ SCHEMAS = [
     ("interval(a, low=2, high=1)", 1, "needs low < high"),
     ("interval(a, low=2)", 1, "needs high=…"),
     ("rounded(a)", 1, "needs step=…"),
-    ("rounded(a, step=1, floor=maybe)", 20, "floor is true or false"),
+    ("rounded(a, step=1, floor=maybe)", 20, "floor must be true or false"),
     ("rounded(a, step=1, step=2)", 20, "'step' is given twice"),
     ("count(a, colour=red)", 10, "has no option 'colour'. It has none"),
     ("a: real(x", 10, r"expected ',' or '\)' after an argument, found the end"),
@@ -149,7 +149,7 @@ def test_nothing_twice(text):
         Schema.parse(text)
 
 
-def test_the_first_bad_row_is_named_whatever_its_column():
+def test_the_first_bad_row_is_named_in_any_column():
     frame = pd.DataFrame({"a": [1, 2, -3], "b": [1, -2, 3]})
     with pytest.raises(TableError, match="Row 2, column b"):
         Schema.parse("positive(a); positive(b)").encode(frame)

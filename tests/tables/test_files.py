@@ -1,7 +1,8 @@
-"""Tables in files."""
+"""Reading and writing tables."""
 
 import gzip
 import importlib.util
+import sys
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,7 @@ def test_arrays_without_names(tmp_path):
     assert list(read_table(tmp_path / "a.npz")) == ["x0", "x1", "n"]
 
 
-def test_what_spreadsheets_add_is_forgiven(tmp_path):
+def test_marks_that_spreadsheets_add_are_ignored(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("\ufefflat, lon \r\n1, 2,\r\n3, 4,\r\n".encode())
     frame = read_table(path)
@@ -90,7 +91,7 @@ BAD = [
     ("a.parquet", b"a,b\n1,2\n", "cannot be read as Parquet"),
     ("a.npy", b"a,b\n1,2\n", "cannot be read as NumPy's .npy"),
     ("a.npz", b"a,b\n1,2\n", "cannot be read as NumPy's .npz"),
-    ("a.xlsx", b"a,b\n1,2\n", "told by its ending, one of .csv, .tsv"),
+    ("a.xlsx", b"a,b\n1,2\n", "must be one of .csv, .tsv"),
 ]
 
 
@@ -114,7 +115,7 @@ def test_arrays_that_are_no_tables(tmp_path):
         read_table(tmp_path / "a.npz")
     np.save(tmp_path / "b.npy", np.zeros((2, 2)))
     (tmp_path / "b.npy").rename(tmp_path / "b.npz")
-    with pytest.raises(TableError, match="not what its ending"):
+    with pytest.raises(TableError, match="does not contain what its ending"):
         read_table(tmp_path / "b.npz")
 
 
@@ -125,7 +126,7 @@ def test_what_cannot_be_written(tmp_path):
         write_table(pd.DataFrame({"file": [1]}), tmp_path / "a.npz")
 
 
-def test_parquet_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_names_what_to_install(tmp_path, monkeypatch):
     write_table(FRAME, tmp_path / "a.parquet")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for use in (
@@ -140,3 +141,44 @@ def test_compressed_text(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("x\n1\n2\n")
     assert read_table(tmp_path / "a.csv.gz")["x"].tolist() == [1, 2]
+
+
+opened: list[str] | None = None
+"""Files opened since a test set it to an empty list."""
+
+
+def record_open(event, arguments):
+    if event == "open" and opened is not None:
+        opened.append(str(arguments[0]))
+
+
+sys.addaudithook(record_open)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.npy", "a.npz"])
+def test_a_file_is_opened_once(tmp_path, monkeypatch, name):
+    """The audit hook sees every open in Python, also those inside pandas and NumPy."""
+    path = tmp_path / name
+    write_table(FRAME, path)
+    read_table(path)  # so that imports are not counted
+    monkeypatch.setattr(sys.modules[__name__], "opened", [])
+    read_table(path)
+    assert opened is not None
+    assert opened.count(str(path)) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_lines_are_counted_with_any_ending(tmp_path, end, last):
+    path = tmp_path / "a.csv"
+    path.write_bytes(end.join(["x", "1", "-2", *([""] if last else [])]).encode())
+    with pytest.raises(TableError, match=r"^Row 2 \(line 3\), column x: -2"):
+        Schema.parse("positive(x)").encode(read_table(path))
+
+
+def test_a_damaged_archive_is_no_table(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    write_table(FRAME, path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(TableError, match="cannot be read as a table"):
+        read_table(path)

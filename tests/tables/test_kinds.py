@@ -1,7 +1,7 @@
-"""Every kind: to points of its manifold and back to the user's columns, units and conventions."""
+"""Column kinds: the registry, known points, and what several kinds have in common."""
 
 import math
-from typing import NamedTuple
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,170 +9,57 @@ import pandas as pd
 import pytest
 from scipy.spatial.transform import Rotation
 
-from foliax.tables import KINDS, Schema
+from foliax.tables import KINDS, Schema, TableError
+from foliax.tables.kinds import RESERVED, base, column_kind
+from foliax.tables.kinds.real import RealKind
 
-RNG = np.random.default_rng(3)
-ROTATIONS = Rotation.from_rotvec(RNG.normal(size=(6, 3)))
-UNIT = RNG.normal(size=(6, 3))
-UNIT /= np.linalg.norm(UNIT, axis=1, keepdims=True)
-FRAMES = ROTATIONS.as_matrix()[:, :, :2].reshape(6, 6)
+from .kinds.rows import BUNGE, NINE, ROTATIONS, UNIT, WXYZ, table
 
-
-class Case(NamedTuple):
-    """A factor, values of its columns, and the volume of its manifold in the user's unit."""
-
-    call: str
-    columns: dict
-    per: str
-    volume: float
+ORDER = (
+    "sphere circle torsions direction axis quaternion euler rotvec matrix frame real positive "
+    "interval count integer rounded"
+)
 
 
-def table(names: str, rows: np.ndarray) -> dict:
-    return dict(zip(names.split(), np.asarray(rows).T, strict=True))
+def test_kinds_are_listed_in_a_stable_order():
+    """New kinds may come between these."""
+    assert [name for name in KINDS if name in ORDER.split()] == ORDER.split()
 
 
-WXYZ = ROTATIONS.as_quat(canonical=True, scalar_first=True)
-BUNGE = ROTATIONS.as_euler("ZXZ", degrees=True)
-BUNGE[:, ::2] %= 360
-NINE = "m11 m12 m13 m21 m22 m23 m31 m32 m33"
-
-CASES = [
-    Case(
-        "sphere(lat=lat, lon=long)",
-        {"lat": [-20.4, 0, 89], "long": [-180, 12.5, 179.9]},
-        "per steradian",
-        4 * math.pi,
-    ),
-    Case(
-        "sphere(lon=long, lat=lat, cut=0)",
-        {"long": [181.6, 359, 0], "lat": [-20.4, 0, 90]},
-        "per steradian",
-        4 * math.pi,
-    ),
-    Case(
-        "sphere(lat=dec, lon=ra, unit=radians, cut=0)",
-        {"dec": [-1.5, 0.2], "ra": [6.2, 0.1]},
-        "per steradian",
-        4 * math.pi,
-    ),
-    Case(
-        "sphere(lat=plunge, lon=trend, cut=0, axial=true)",
-        {"plunge": [10, 80.5], "trend": [300, 15]},
-        "per steradian",
-        2 * math.pi,
-    ),
-    Case("circle(a, unit=degrees)", {"a": [0, 90, 359.5]}, "per degree", 360),
-    Case("circle(a, unit=degrees, cut=-180)", {"a": [-180, 90, 179]}, "per degree", 360),
-    Case("circle(strike, unit=degrees, period=180)", {"strike": [0, 179]}, "per degree", 180),
-    Case("circle(a, unit=radians)", {"a": [0, 6.28]}, "per radian", 2 * math.pi),
-    Case("circle(t, unit=hours)", {"t": [0, 23.99, 12]}, "per hour", 24),
-    Case("circle(d, unit=day_of_year)", {"d": [1, 365, 366, 182.5]}, "per day", 365.25),
-    Case("circle(d, unit=day_of_year, period=365)", {"d": [1, 365]}, "per day", 365),
-    Case("circle(m, unit=months)", {"m": [1, 12, 6.5]}, "per month", 12),
-    Case("circle(dow, period=7)", {"dow": [0, 6, 3]}, "per unit of dow", 7),
-    Case(
-        "torsions(phi, psi, unit=degrees)",
-        {"phi": [-180, -60], "psi": [179, 45]},
-        "per degree²",
-        360**2,
-    ),
-    Case("torsions(a, unit=radians)", {"a": [-3.14, 3]}, "per radian", 2 * math.pi),
-    Case("direction(x, y, z)", table("x y z", UNIT), "per steradian", 4 * math.pi),
-    Case("direction(x, y)", {"x": [0.6, 1], "y": [-0.8, 0]}, "per radian", 2 * math.pi),
-    Case("direction(w, x, y, z)", table("w x y z", WXYZ), "× uniform", 1),
-    Case("axis(x, y, z)", table("x y z", UNIT), "per steradian", 2 * math.pi),
-    Case("quaternion(w=qw, x=qx, y=qy, z=qz)", table("qw qx qy qz", WXYZ), "× uniform", 1),
-    Case(
-        "quaternion(x=qx, y=qy, z=qz, w=qw, symmetry=m-3m, side=left)",
-        table("qx qy qz qw", WXYZ[:, [1, 2, 3, 0]]),
-        "× uniform",
-        1,
-    ),
-    Case(
-        "euler(phi1, Phi, phi2, convention=bunge, unit=degrees, symmetry=hexagonal)",
-        table("phi1 Phi phi2", BUNGE),
-        "× uniform",
-        1,
-    ),
-    Case(
-        "euler(roll, pitch, yaw, convention=xyz, unit=radians)",
-        table("roll pitch yaw", ROTATIONS.as_euler("xyz")),
-        "× uniform",
-        1,
-    ),
-    Case(
-        "rotvec(rx, ry, rz, unit=degrees)",
-        table("rx ry rz", ROTATIONS.as_rotvec(degrees=True)),
-        "× uniform",
-        1,
-    ),
-    Case(
-        f"matrix({NINE.replace(' ', ', ')}, symmetry=432, side=right)",
-        table(NINE, ROTATIONS.as_matrix().reshape(-1, 9)),
-        "× uniform",
-        1,
-    ),
-    Case("frame(a, b, c, d, e, f, n=3, p=2)", table("a b c d e f", FRAMES), "× uniform", 1),
-    Case("real(a, b)", {"a": [-1.5, 2], "b": [0, 7]}, "per unit of a · per unit of b", math.inf),
-    Case("positive(depth, unit=km)", {"depth": [0.1, 600]}, "per km", math.inf),
-    Case("interval(p, low=0, high=5)", {"p": [0.1, 4.9]}, "per unit of p", 5),
-    Case("count(n)", {"n": [0, 3, 100000]}, "probability of n", math.inf),
-    Case("integer(n)", {"n": [-4, 0, 12]}, "probability of n", math.inf),
-    Case("rounded(mag, step=0.1)", {"mag": [4.8, 5.1, -0.3]}, "per unit of mag", math.inf),
-    Case(
-        "rounded(t, step=5, offset=2, floor=true)", {"t": [2, -3, 1007]}, "per unit of t", math.inf
-    ),
-]
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_a_source_and_a_test_file(name):
+    assert KINDS[name].name == name
+    assert KINDS[name].__module__ == f"foliax.tables.kinds.{name}"
+    test = Path(__file__).parent / "kinds" / f"test_{name}.py"
+    assert f"{name}(" in test.read_text()
+    assert "test_contract = suite(" in test.read_text()
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.call)
-def case(request):
-    return request.param
+def test_a_registered_kind_is_part_of_the_grammar_and_of_errors(monkeypatch):
+    monkeypatch.setattr(base, "_orders", dict(base._orders))
+
+    class HeightKind(RealKind):
+        pass
+
+    before = list(KINDS)
+    try:
+        assert column_kind("height", order=115)(HeightKind) is HeightKind
+        assert list(KINDS).index("height") == before.index("real") + 1
+        assert Schema.parse("height(z, unit=km)").measure().label == "per km"
+        with pytest.raises(TableError, match=r"Did you mean 'height'.* real, height, positive"):
+            Schema.parse("heigth(z)")
+    finally:
+        del KINDS["height"]
+    assert list(KINDS) == before
 
 
-def test_every_kind_has_a_case():
-    assert {case.call.split("(")[0] for case in CASES} == set(KINDS)
+def test_two_kinds_cannot_have_one_name():
+    with pytest.raises(ValueError, match=r"'real' is .*RealKind.*choose another name"):
+        column_kind("real", order=1)(RealKind)
 
 
-def test_round_trip_in_the_users_columns_and_units(case):
-    frame = pd.DataFrame(case.columns)
-    schema = Schema.parse(f"f: {case.call}")
-    points = schema.encode(frame)
-    assert points.dtype == np.float64
-    assert points.shape == (len(frame), schema.manifold().size)
-    back = schema.decode(points)
-    assert list(back) == list(frame)
-    np.testing.assert_allclose(back, frame, rtol=0, atol=1e-9)
-
-
-def test_points_are_on_the_manifold(case):
-    schema = Schema.parse(f"f: {case.call}")
-    points = schema.encode(pd.DataFrame(case.columns))
-    for point in points[:2]:
-        assert float(schema.manifold().violation(jnp.asarray(point))) < 1e-5
-
-
-def test_text_and_json_round_trip(case):
-    schema = Schema.parse(f"f: {case.call}")
-    assert schema.text() == f"f: {case.call}"
-    assert Schema.parse(schema.text()) == schema
-    assert Schema.from_json(schema.to_json()) == schema
-    settled = schema.settle(pd.DataFrame(case.columns))
-    assert Schema.parse(settled.text()) == settled == Schema.from_json(settled.to_json())
-
-
-def test_measure_is_per_the_users_unit(case):
-    """The uniform density, per the user's unit, is one over the volume in that unit."""
-    schema = Schema.parse(f"f: {case.call}")
-    label, log_unit = schema.measure()
-    assert label == case.per
-    log_volume = schema.manifold().log_total_volume()
-    if math.isfinite(case.volume):
-        np.testing.assert_allclose(log_volume - log_unit, math.log(case.volume), atol=1e-9)
-        assert schema.measure(uniform=True) == ("× uniform", log_volume)
-    else:
-        assert math.isinf(log_volume)
-        assert schema.measure(uniform=True) == schema.measure()
+def test_reserved_names_are_not_kinds():
+    assert not {*RESERVED} & {*KINDS}
 
 
 def test_probability_over_the_step_is_per_unit():
@@ -296,7 +183,7 @@ CUTS = [
 @pytest.mark.parametrize(("call", "values", "cut"), CUTS)
 def test_turns_begin_where_the_users_do(call, values, cut):
     frame = pd.DataFrame({"lat": [3.0, 4.0], "a": values, "b": values})
-    schema = Schema.parse(call).settle(frame)
+    schema = Schema.parse(call).infer_conventions(frame)
     assert schema.factors[0].kind.options()["cut"] == cut
     if max(values) - min(values) <= 360:
         back = schema.decode(schema.encode(frame))
@@ -315,7 +202,7 @@ AXES = [
 @pytest.mark.parametrize(("call", "columns", "hemisphere"), AXES)
 def test_axes_come_back_in_the_users_hemisphere(call, columns, hemisphere):
     frame = pd.DataFrame(columns)
-    schema = Schema.parse(call).settle(frame)
+    schema = Schema.parse(call).infer_conventions(frame)
     assert schema.factors[0].kind.options().get("hemisphere") == hemisphere
     points = schema.encode(frame)
     back = schema.decode(-points if hemisphere else points)

@@ -1,4 +1,4 @@
-"""Schemas proposed for tables as people have them, with what was assumed."""
+"""Proposed schemas and their assumptions, for typical tables."""
 
 import re
 
@@ -81,7 +81,7 @@ TABLES = [
     (
         named("q0 q1 q2 q3", QUAT).assign(a=REAL),
         "a: real(a)",
-        ["q0, q1, q2, q3: left out.*which is the scalar part is not said: write quaternion"],
+        ["q0, q1, q2, q3: left out.*which is the scalar part is unknown: write quaternion"],
     ),
     (
         named("phi1 Phi phi2", BUNGE),
@@ -130,7 +130,7 @@ TABLES = [
         ["an angle by its name, in degrees as it reaches 1"],
     ),
     (column("temp", REAL), "temp: real(temp)", ["some are not above 0"]),
-    (column("flux", POSITIVE), "flux: positive(flux)", ["positive, as its least"]),
+    (column("flux", POSITIVE), "flux: positive(flux)", ["positive, as its smallest"]),
     (
         column("change", RNG.integers(-5, 5, N)),
         "change: integer(change)",
@@ -163,9 +163,9 @@ TABLES = [
 def test_proposals(frame, text, assumed):
     proposal = propose(frame)
     assert proposal.schema.text() == text
-    said = "\n".join(proposal.assumed)
+    text = "\n".join(proposal.assumed)
     for sentence in assumed:
-        assert any(re.search(sentence, s) for s in proposal.assumed), said
+        assert any(re.search(sentence, s) for s in proposal.assumed), text
 
 
 def test_a_proposal_encodes_the_table_it_is_for():
@@ -175,10 +175,10 @@ def test_a_proposal_encodes_the_table_it_is_for():
     )
 
 
-def test_every_column_is_spoken_of():
+def test_every_column_is_mentioned():
     frame = QUAKES.assign(who="x", when=pd.Timestamp("2020"), flat=1)
-    said = " ".join(propose(frame).assumed)
-    assert all(f"{name}" in said for name in frame)
+    text = " ".join(propose(frame).assumed)
+    assert all(f"{name}" in text for name in frame)
 
 
 @pytest.mark.parametrize(

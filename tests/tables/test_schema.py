@@ -1,4 +1,4 @@
-"""Schemas: their forms, and what is done about invalid rows."""
+"""Schemas: text, files and JSON; projecting and dropping invalid rows."""
 
 import json
 
@@ -31,7 +31,7 @@ def quakes():
 
 
 def test_a_table_is_a_product_and_comes_back(quakes):
-    schema = Schema.parse(QUAKES).settle(quakes)
+    schema = Schema.parse(QUAKES).infer_conventions(quakes)
     assert schema.manifold() == Product(Sphere(2), PositiveReals(), Rounded(0.1), Naturals())
     points = schema.encode(quakes.assign(ignored="text"))
     assert points.shape == (60, 6)
@@ -46,7 +46,9 @@ def test_samples_of_the_users_longitudes_are_past_180(quakes):
     west = np.array([[np.cos(np.pi + 0.1), np.sin(np.pi + 0.1), 0, 1, 5, 3]])
     plain = Schema.parse(QUAKES)
     assert plain.decode(west)["long"][0] == pytest.approx(-174.27, abs=0.01)
-    assert plain.settle(quakes).decode(west)["long"][0] == pytest.approx(185.73, abs=0.01)
+    assert plain.infer_conventions(quakes).decode(west)["long"][0] == pytest.approx(
+        185.73, abs=0.01
+    )
 
 
 def test_names_spaces_and_quotes():
@@ -109,13 +111,13 @@ FILES = [
     ("a.json", '{"version": 1, "factors": [3]}', "a name and a kind"),
     ("a.toml", "", "no factors"),
     ("a.toml", "[a]\nkind='real'", "factor 'a': it needs columns"),
-    ("a.toml", "[a]\nkind='real'\ncolumns=3", "factor 'a': columns are"),
+    ("a.toml", "[a]\nkind='real'\ncolumns=3", "factor 'a': columns must be"),
     ("a.toml", "[a]\nkind='real'\ncolumns={b='c'}", "'real' has no column 'b'; it takes a list"),
-    ("a.toml", "[a]\nkind='real'\ncolumns='c'\noptions=3", "options are a table"),
+    ("a.toml", "[a]\nkind='real'\ncolumns='c'\noptions=3", "options must be a table"),
     ("a.toml", "[a]\ncolumns=['b']", "factor 'a': it needs a name and a kind"),
     ("a.toml", "[a]\nkind='reel'\ncolumns=['b']", "factor 'a': unknown kind 'reel'"),
     ("a.toml", "[a]\nkind='interval'\nlow=true\nhigh=2\ncolumns='b'", "factor 'a': low must be"),
-    ("a.yaml", "a: b", "TOML or JSON files, not YAML"),
+    ("a.yaml", "a: b", "TOML or JSON file, not YAML"),
     ("absent.toml", None, "no schema file"),
 ]
 
@@ -175,7 +177,7 @@ PROJECTED = [
 
 
 @pytest.mark.parametrize(("call", "given", "wanted"), PROJECTED, ids=[p[0] for p in PROJECTED])
-def test_projecting_mends_only_the_invalid_rows_and_counts_them(call, given, wanted):
+def test_projecting_changes_only_invalid_rows_and_counts_them(call, given, wanted):
     schema = Schema.parse(call)
     frame = pd.DataFrame(given)
     with pytest.raises(TableError):

@@ -55,7 +55,7 @@ def demo(
     console = Console(json_output, quiet)
     spec = get_estimator(model, time_limit=60 * minutes)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
-    schema = Schema.parse(SCHEMA).settle(frame)
+    schema = Schema.parse(SCHEMA).infer_conventions(frame)
     console.log(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")
     output.mkdir(parents=True, exist_ok=True)
     path, page = output / "quakes.foliax", output / "quakes.html"

@@ -129,7 +129,7 @@ def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: 
         TableError: The schema is wrong, or the user does not accept the proposal.
     """
     if text is not None:
-        return Schema.load(text).settle(frame)
+        return Schema.load(text).infer_conventions(frame)
     schema, assumptions = propose(frame)
     console.log("No schema was given. Proposed from names and values:")
     for line in assumptions:

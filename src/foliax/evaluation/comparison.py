@@ -119,7 +119,7 @@ BASELINES = {INDEPENDENT: score_independent, UNIFORM: score_uniform}
 
 def split_columns(kind: Kind) -> list[Kind]:
     """A kind as single columns, where they are not tied to each other."""
-    if kind.roles or kind.bound or kind.width == 1:
+    if kind.roles or kind.constrained or kind.width == 1:
         return [kind]
     return [dataclasses.replace(kind, width=1)] * kind.width
 

@@ -21,7 +21,6 @@ MODULES = (
     "estimators",
     "flows",
     "manifolds",
-    "manifolds.ball",
     "paper.targets",
     "training",
 )

@@ -112,7 +112,7 @@ def collect_training_data(
     Returns:
         Random subsamples of both, and the audit of all rows.
     """
-    columns = schema.only(frame)
+    columns = schema.select_columns(frame)
 
     def subsample(numbers: np.ndarray, max_rows: int) -> Rows:
         kept = numbers[:max_rows]

@@ -2,19 +2,25 @@
 
 One file per manifold, with its dequantizations beside it. `product` and `quotient` build manifolds
 from manifolds. `auxiliary` has the sets of z. `conversions` turns user conventions into points.
-May import: nothing of foliax but `registry`.
+All modules are imported, and classes with `@storable("manifolds.…")` are exported.
+May import: only `registry` from foliax.
 """
 
+import importlib
+import pkgutil
+from typing import Any
+
+from .. import registry
 from . import conversions
+from .autodiff import ByAutodiff, log_volume_by_autodiff
+from .ball import Ball, Radial
 from .base import (
     AbstractDequantization,
     AbstractManifold,
-    ByAutodiff,
     OffManifoldError,
     check_points,
     covers,
     log_joint,
-    log_volume_by_autodiff,
 )
 from .crystals import Orientations
 from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
@@ -31,6 +37,7 @@ __all__ = [
     "QR",
     "AbstractDequantization",
     "AbstractManifold",
+    "Ball",
     "ByAutodiff",
     "ByRadii",
     "Cells",
@@ -56,6 +63,7 @@ __all__ = [
     "ProjectiveSpace",
     "Quaternions",
     "Quotient",
+    "Radial",
     "Rounded",
     "ScaledChart",
     "SignedQuaternions",
@@ -70,3 +78,31 @@ __all__ = [
     "log_joint",
     "log_volume_by_autodiff",
 ]
+
+
+def _find_registered() -> dict[str, type]:
+    """Import all modules of the package; return their registered manifolds and dequantizations."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return {
+        entry.cls.__name__: entry.cls
+        for entry in registry.entries()
+        if issubclass(entry.cls, AbstractManifold | AbstractDequantization)
+        and entry.cls.__module__.startswith(f"{__name__}.")
+    }
+
+
+_REGISTERED = _find_registered()
+__all__.extend(sorted(_REGISTERED.keys() - {*__all__}))  # pyright: ignore[reportUnsupportedDunderAll]
+
+MANIFOLDS: dict[str, type[AbstractManifold]] = {
+    name: cls for name, cls in _REGISTERED.items() if issubclass(cls, AbstractManifold)
+}
+"""The registered manifolds by name; `foliax` exports them too."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return a registered class that is not imported above."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -30,10 +30,10 @@ class Auxiliary(eqx.Module):
         return len(self.kinds)
 
     def constrain(self, u: Float[Array, " k"]) -> tuple[Float[Array, " k"], Float[Array, ""]]:
-        """The pair z(u), log |dz/du|."""
+        """Return z(u) and log |dz/du|."""
         positive, unit = self._masks()
-        # The unit interval is half open, and its end points are where the charts beyond it
-        # (floor, log) break: rounding must not reach them.
+        # The unit interval is half open, and charts such as floor and log break at its end points:
+        # rounding must not reach them.
         info = jnp.finfo(u.dtype)
         inside = jnp.clip(jax.nn.sigmoid(u), info.tiny, 1 - info.epsneg)
         z = jnp.where(positive, jnp.exp(jnp.where(positive, u, 0)), jnp.where(unit, inside, u))
@@ -43,7 +43,7 @@ class Auxiliary(eqx.Module):
         return z, log_slope.sum()
 
     def unconstrain(self, z: Float[Array, " k"]) -> Float[Array, " k"]:
-        """The u with z(u) = z."""
+        """Return the u with z(u) = z."""
         positive, unit = self._masks()
         logs = jnp.log(jnp.where(positive | unit, z, 1))
         return jnp.where(
@@ -55,28 +55,28 @@ class Auxiliary(eqx.Module):
         return kinds == "positive", kinds == "unit"
 
 
-def nothing() -> Auxiliary:
-    """No sampled auxiliary: z is empty."""
+def empty() -> Auxiliary:
+    """Return the set of the empty z, for a dequantization without a sampled auxiliary."""
     return Auxiliary(())
 
 
 def positive(k: int) -> Auxiliary:
-    """R₊^k: radii."""
+    """Return R₊^k, e.g. for radii."""
     return Auxiliary(("positive",) * k)
 
 
 def unit(k: int) -> Auxiliary:
-    """[0, 1)^k: positions within a cell."""
+    """Return [0, 1)^k, e.g. for positions within a cell."""
     return Auxiliary(("unit",) * k)
 
 
 def triangular(p: int) -> Auxiliary:
-    """Tri₊(p): lower-triangular p × p matrices of positive diagonal, row by row."""
+    """Return Tri₊(p): lower-triangular p × p matrices with positive diagonal, row-major."""
     return Auxiliary(
         tuple("positive" if i == j else "real" for i in range(p) for j in range(i + 1))
     )
 
 
-def joined(*parts: Auxiliary) -> Auxiliary:
-    """The product of several sets, coordinates concatenated."""
+def join(*parts: Auxiliary) -> Auxiliary:
+    """Return the product of several sets, with their coordinates concatenated."""
     return Auxiliary(tuple(kind for part in parts for kind in part.kinds))

@@ -18,10 +18,24 @@ from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point,
 
 @storable("manifolds.Ball")
 class Ball(AbstractManifold):
-    """{y ∈ R^d: ‖y‖ < radius}; measure: Lebesgue. The rim is not in it. Distance: straight."""
+    """The open ball {y ∈ R^d: ‖y‖ < radius}; measure: Lebesgue; distance: ‖y − o‖.
+
+    Points on the boundary are invalid.
+
+    Args:
+        d: Dimension.
+        radius: Radius in the unit of y. The default is the unit ball.
+    """
 
     d: int = eqx.field(static=True)
     radius: float = eqx.field(static=True, default=1.0)
+
+    def __check_init__(self):
+        if self.d < 1 or not 0 < self.radius < math.inf:
+            raise ValueError(
+                f"Ball(d, radius) needs d >= 1 and a finite radius > 0, got {self.d} and "
+                f"{self.radius}."
+            )
 
     @property
     def dim(self) -> int:
@@ -35,11 +49,11 @@ class Ball(AbstractManifold):
         r = safe_norm(y) / self.radius
         return jnp.where(r < 1, 0, r)
 
-    def complaint(self, y: np.ndarray) -> str:
-        return f"the point's norm is {np.linalg.norm(y):.6g}, it must be below {self.radius:g}."
+    def describe_violation(self, y: np.ndarray) -> str:
+        return f"the point's norm is {np.linalg.norm(y):.6g}; it must be below {self.radius:g}."
 
     def project(self, y: Point) -> Point:
-        """The point itself: an open set has no nearest point."""
+        """Return y: an open set has no nearest point."""
         return y
 
     def distance(self, y: Point, other: Point) -> Scalar:
@@ -64,7 +78,7 @@ class Ball(AbstractManifold):
 
 @storable("manifolds.Radial")
 class Radial(AbstractDequantization):
-    """R^d = ball by y = ρ·x/√(1 + ‖x‖²); no z; x = y/√(ρ² − ‖y‖²).
+    """R^d -> ball by y = ρ·x/√(1 + ‖x‖²); no z; x = y/√(ρ² − ‖y‖²).
 
     log_volume = 2 log ρ − (d/2 + 1) log(ρ² − ‖y‖²).
     """
@@ -73,7 +87,7 @@ class Radial(AbstractDequantization):
 
     @property
     def auxiliary(self) -> Auxiliary:
-        return auxiliary.nothing()
+        return auxiliary.empty()
 
     @property
     def ambient_dim(self) -> int:

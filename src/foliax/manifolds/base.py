@@ -1,4 +1,4 @@
-"""What a manifold and a dequantization are; Theorem 1 by automatic differentiation."""
+"""The interfaces of manifolds and dequantizations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Ambient = Float[Array, " m"]
 class AbstractManifold(eqx.Module):
     """A set Y with one stated reference measure; a point is one flat float vector.
 
-    Everything is for one point; callers `jax.vmap`.
+    All methods take one point; callers use `jax.vmap` for many.
     """
 
     @property
@@ -38,7 +38,7 @@ class AbstractManifold(eqx.Module):
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """How one point is presented; the flat vector is row-major."""
+        """Shape in which a point is shown; the flat vector is row-major."""
 
     @property
     def size(self) -> int:
@@ -47,38 +47,45 @@ class AbstractManifold(eqx.Module):
 
     @abc.abstractmethod
     def violation(self, y: Point) -> Scalar:
-        """How far y is off the manifold: 0 on it, positive off it."""
+        """Measure how far y is off the manifold: 0 on it, positive off it."""
 
     @abc.abstractmethod
-    def complaint(self, y: np.ndarray) -> str:
-        """What is wrong with a point that is off the manifold, in words and numbers."""
+    def describe_violation(self, y: np.ndarray) -> str:
+        """Say what is wrong with a point off the manifold and how to fix it, with its numbers."""
 
     @abc.abstractmethod
     def project(self, y: Point) -> Point:
-        """The nearest point of the manifold, where there is one; canonical where there are many."""
+        """Return the nearest point of the manifold, in its canonical representation.
+
+        An open set has no nearest point; it returns y unchanged.
+        """
 
     @abc.abstractmethod
     def distance(self, y: Point, other: Point) -> Scalar:
-        """A distance between two points, 0 only where they are the same point."""
+        """Return a distance between two points; it is 0 only if they are the same point."""
 
     @abc.abstractmethod
     def features(self, y: Point) -> Float[Array, " f"]:
-        """What networks see of y: smooth, equal for representations of the same point."""
+        """Map y to the inputs of a network: smooth, and equal for representations of one point."""
 
     @abc.abstractmethod
     def log_total_volume(self) -> float:
-        """Log of the reference measure of the whole manifold; inf where it is infinite."""
+        """Return the log of the manifold's total measure; inf if the measure is infinite."""
 
     @abc.abstractmethod
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
-        """A point from the uniform density; an error where the volume is infinite."""
+        """Draw a point from the uniform density.
+
+        Raises:
+            ValueError: The total measure is infinite.
+        """
 
     @abc.abstractmethod
     def dequantization(self) -> AbstractDequantization:
-        """The dequantization used where none is named."""
+        """Return the default dequantization of this manifold."""
 
     def local_coordinates(self, rows: Float[np.ndarray, "n size"]) -> AbstractCoordinates | None:
-        """Coordinates in which float32 can tell these rows apart; None where it can as they are."""
+        """Find coordinates in which float32 resolves these rows; None if it already does."""
         return None
 
 
@@ -93,17 +100,17 @@ class AbstractDequantization(eqx.Module):
     @property
     @abc.abstractmethod
     def auxiliary(self) -> Auxiliary:
-        """The set of the sampled z."""
+        """The set in which the sampled z lies."""
 
     @property
     @abc.abstractmethod
     def ambient_dim(self) -> int:
-        """m."""
+        """Dimension m of the ambient space."""
 
     @property
     @abc.abstractmethod
     def branches(self) -> int:
-        """How many preimages a (y, z) has."""
+        """Number of preimages of each (y, z)."""
 
     @abc.abstractmethod
     def quantize(self, x: Ambient) -> tuple[Point, Aux]:
@@ -111,19 +118,27 @@ class AbstractDequantization(eqx.Module):
 
     @abc.abstractmethod
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
-        """All x_b with G(x_b) = (y, z), and log_volume_b = log |dx / d(y, z)|, to be added."""
+        """Return all x_b with G(x_b) = (y, z), and log_volume_b = log |dx / d(y, z)|.
+
+        The log volume is added to log p(x_b), never subtracted.
+        """
 
 
-BRANCH_BUDGET = 1024
+MAX_BRANCHES = 1024
+"""Preimages that one dequantization may have; each costs one ambient density."""
 
 
 def check_branches(dequantization: AbstractDequantization) -> None:
-    """Refuse a dequantization with more branches than a density can afford."""
-    if dequantization.branches > BRANCH_BUDGET:
+    """Refuse a dequantization that has too many branches.
+
+    Raises:
+        ValueError: It has more than `MAX_BRANCHES`.
+    """
+    if dequantization.branches > MAX_BRANCHES:
         raise ValueError(
-            f"{type(dequantization).__name__} has {dequantization.branches} branches, above the "
-            f"budget of {BRANCH_BUDGET}: every density would cost that many ambient ones. Use a "
-            "dequantization of fewer branches: ByRadii for a torus instead of Wrapping, "
+            f"{type(dequantization).__name__} has {dequantization.branches} branches, more than "
+            f"the maximum of {MAX_BRANCHES}. Each branch costs one ambient density. Use a "
+            "dequantization with fewer branches: ByRadii for a torus instead of Wrapping, "
             "Quaternions for SO(3) instead of ExponentialMap, or a smaller window."
         )
 
@@ -134,78 +149,36 @@ def log_joint(
     y: Point,
     z: Aux,
 ) -> Scalar:
-    """Log density of (y, z) under x ~ exp(log_prob): logsumexp_b [log_prob(x_b) + log_volume_b]."""
+    """Compute log p(y, z) = logsumexp_b [log_prob(x_b) + log_volume_b] for x ~ exp(log_prob).
+
+    Args:
+        dequantization: The change of variables G.
+        log_prob: The ambient log density of one x.
+        y: A point of the manifold.
+        z: A point of the auxiliary set.
+
+    Returns:
+        The log density of (y, z), a scalar.
+    """
     x, log_volume = dequantization.preimages(y, z)
     return jax.nn.logsumexp(jax.vmap(log_prob)(x) + log_volume)
 
 
 def covers(dequantization: AbstractDequantization, x: Ambient) -> Bool[Array, ""]:
-    """Whether x is among the preimages of its own G(x): false beyond a truncated window.
+    """Whether the preimages of G(x) include x; false outside a truncated window.
 
-    The share of ambient samples that are not covered is the mass that `log_joint` loses.
+    `log_joint` loses the mass of the ambient samples that are not covered.
+
+    Args:
+        dequantization: The change of variables G.
+        x: An ambient point.
+
+    Returns:
+        A boolean scalar.
     """
     found, _ = dequantization.preimages(*dequantization.quantize(x))
     gap = jnp.max(jnp.abs(found - x), axis=-1).min()
     return gap <= jnp.sqrt(jnp.finfo(x.dtype).eps) * (1 + jnp.max(jnp.abs(x)))
-
-
-def log_volume_by_autodiff(quantize: Callable[[Ambient], tuple[Point, Aux]], x: Ambient) -> Scalar:
-    """−½ log det(∇Gᵀ∇G) at x, Theorem 1: the measure on Y is the one its flat points induce."""
-
-    def stacked(x: Ambient) -> Float[Array, " s"]:
-        y, z = quantize(x)
-        return jnp.concatenate([y, z])
-
-    # R of a QR factorisation, so that the condition number is not squared by ∇Gᵀ∇G.
-    triangle = jnp.linalg.qr(jax.jacfwd(stacked)(x), mode="r")
-    return -jnp.log(jnp.abs(jnp.diagonal(triangle))).sum()
-
-
-class ByAutodiff(AbstractDequantization):
-    """Theorem 1 and Corollary 2 for any manifold: G and its inverses given as plain functions.
-
-    `quantize`: x -> (y, z). `inverses`: one (y, z) -> x for each branch; together they must
-    list every x with G(x) = (y, z). The volume term is −½ log det(∇Gᵀ∇G), by autodiff.
-    """
-
-    manifold: AbstractManifold
-    _auxiliary: Auxiliary
-    _ambient_dim: int = eqx.field(static=True)
-    _quantize: Callable[[Ambient], tuple[Point, Aux]] = eqx.field(static=True)
-    _inverses: tuple[Callable[[Point, Aux], Ambient], ...] = eqx.field(static=True)
-
-    def __init__(
-        self,
-        manifold: AbstractManifold,
-        auxiliary: Auxiliary,
-        ambient_dim: int,
-        quantize: Callable[[Ambient], tuple[Point, Aux]],
-        *inverses: Callable[[Point, Aux], Ambient],
-    ):
-        self.manifold = manifold
-        self._auxiliary = auxiliary
-        self._ambient_dim = ambient_dim
-        self._quantize = quantize
-        self._inverses = inverses
-
-    @property
-    def auxiliary(self) -> Auxiliary:
-        return self._auxiliary
-
-    @property
-    def ambient_dim(self) -> int:
-        return self._ambient_dim
-
-    @property
-    def branches(self) -> int:
-        return len(self._inverses)
-
-    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
-        return self._quantize(x)
-
-    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
-        x = jnp.stack([inverse(y, z) for inverse in self._inverses])
-        return x, jax.vmap(lambda x: log_volume_by_autodiff(self._quantize, x))(x)
 
 
 class OffManifoldError(ValueError):
@@ -213,7 +186,17 @@ class OffManifoldError(ValueError):
 
 
 def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4) -> None:
-    """Raise `OffManifoldError` naming the first bad row, what is wrong and what mends it."""
+    """Check that all rows are points of the manifold.
+
+    Args:
+        manifold: Where the rows must lie.
+        rows: An array of shape (n, size).
+        tol: Largest violation to accept; the default allows for values rounded to float32.
+
+    Raises:
+        OffManifoldError: A row is invalid. The message names the first one, what is wrong with
+            it and how to fix it.
+    """
     rows = np.asarray(rows)
     if rows.ndim != 2 or rows.shape[1] != manifold.size:
         raise OffManifoldError(
@@ -228,7 +211,7 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
         )
     if len(rows) == 0:
         return
-    # In float64: large offsets and fine steps are no violations.
+    # In float64, so that large offsets and fine steps are not violations.
     with jax.enable_x64(True):
         bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
     _refuse(manifold, rows, bad)
@@ -244,12 +227,13 @@ def _refuse(manifold: AbstractManifold, rows: np.ndarray, bad: np.ndarray) -> No
     if bad.any():
         row = int(np.argmax(bad))
         raise OffManifoldError(
-            f"Row {row} ({bad.sum()} of {len(rows)} rows like it): {manifold.complaint(rows[row])}"
+            f"Row {row} ({bad.sum()} of {len(rows)} rows like it): "
+            f"{manifold.describe_violation(rows[row])}"
         )
 
 
 def as_points(manifold: AbstractManifold, rows: Any) -> np.ndarray:
-    """Rows as floats, checked; lists and whole numbers are welcome."""
+    """Convert rows, also lists and integers, to an array of floats and check them."""
     rows = np.asarray(rows)
     if not np.issubdtype(rows.dtype, np.floating):
         rows = rows.astype(float)

@@ -1,7 +1,8 @@
-"""Conventions to points and back: degrees, lat/lon, quaternions, Euler angles, rotation vectors.
+"""Conversions: degrees, latitude/longitude, quaternions, Euler angles, rotation vectors.
 
-Rows in, rows out, in float64 NumPy. Nothing is guessed: units and orders are named by the caller.
-Rotations are active: the matrix takes body (crystal, tool) coordinates to space (sample, world).
+All functions take and return rows in float64 NumPy. The caller names units and orders; nothing is
+guessed. Rotations are active: the matrix takes body (crystal, tool) coordinates to space (sample,
+world) coordinates.
 """
 
 from __future__ import annotations
@@ -18,21 +19,25 @@ BUNGE = "ZXZ"
 
 
 def angles_from_period(values: np.ndarray, period: float) -> np.ndarray:
-    """Radians in [−π, π) of values that repeat after `period` (360, 24 hours, 365.25 days…)."""
+    """Convert values that repeat after `period` (360, 24 hours, …) to radians in [−π, π)."""
     turns = np.asarray(values, float) / period
     wrapped = 2 * np.pi * (turns - np.floor(turns + 0.5))
     return np.where(wrapped >= np.pi, -np.pi, wrapped)
 
 
 def period_from_angles(angles: np.ndarray, period: float, *, low: float = 0.0) -> np.ndarray:
-    """Values in [low, low + period) of angles in radians."""
+    """Convert radians to values in [low, low + period)."""
     values = np.asarray(angles, float) / (2 * np.pi) * period
     wrapped = low + np.mod(values - low, period)
     return np.where(wrapped >= low + period, low, wrapped)
 
 
 def vectors_from_latlon(lat: Column, lon: Column, *, degrees: bool) -> Rows:
-    """Unit vectors of latitudes and longitudes; x points to (0, 0), z to the north pole."""
+    """Convert latitudes and longitudes to unit vectors; x points to (0, 0), z to the north pole.
+
+    Raises:
+        ValueError: A latitude is outside [−90, 90] degrees.
+    """
     lat, lon = np.asarray(lat, float), np.asarray(lon, float)
     limit = 90.0 if degrees else np.pi / 2
     outside = ~(np.abs(lat) <= limit * (1 + 1e-12))
@@ -48,25 +53,28 @@ def vectors_from_latlon(lat: Column, lon: Column, *, degrees: bool) -> Rows:
 
 
 def latlon_from_vectors(vectors: Rows, *, degrees: bool) -> tuple[Column, Column]:
-    """Latitude in [−90, 90], longitude in [−180, 180) of unit vectors, or the same in radians."""
+    """Convert unit vectors to latitudes in [−90, 90] and longitudes in [−180, 180), or radians."""
     x, y, z = np.asarray(vectors, float).T
     lat, lon = np.arctan2(z, np.hypot(x, y)), angles_from_period(np.arctan2(y, x), 2 * np.pi)
     return (np.rad2deg(lat), np.rad2deg(lon)) if degrees else (lat, lon)
 
 
 def rotations_from_quaternions(quaternions: Rows, *, order: str) -> Rows:
-    """Flat rotation matrices of quaternions, scalar first ("wxyz") or last ("xyzw")."""
+    """Convert quaternions, scalar first ("wxyz") or last ("xyzw"), to flat rotation matrices."""
     scalar_first = _scalar_first(order)
     return _flat(Rotation.from_quat(quaternions, scalar_first=scalar_first))
 
 
 def quaternions_from_rotations(rotations: Rows, *, order: str) -> Rows:
-    """Unit quaternions with w ≥ 0."""
+    """Convert flat rotation matrices to unit quaternions with w ≥ 0."""
     return _rotation(rotations).as_quat(canonical=True, scalar_first=_scalar_first(order))
 
 
 def rotations_from_euler(angles: Rows, *, convention: str, degrees: bool) -> Rows:
-    """Flat rotation matrices of Euler angles: "ZXZ" intrinsic (capital), "zxz" extrinsic; BUNGE."""
+    """Convert Euler angles to flat rotation matrices.
+
+    Capital letters ("ZXZ") mean intrinsic rotations, small ones ("zxz") extrinsic; see `BUNGE`.
+    """
     return _flat(Rotation.from_euler(convention, angles, degrees=degrees))
 
 
@@ -76,13 +84,13 @@ def euler_from_rotations(rotations: Rows, *, convention: str, degrees: bool) -> 
 
 
 def rotations_from_vectors(vectors: Rows, *, degrees: bool = False) -> Rows:
-    """Flat rotation matrices of rotation vectors, axis times angle."""
+    """Convert rotation vectors, axis times angle, to flat rotation matrices."""
     vectors = np.deg2rad(vectors) if degrees else np.asarray(vectors, float)
     return _flat(Rotation.from_rotvec(vectors))
 
 
 def vectors_from_rotations(rotations: Rows, *, degrees: bool = False) -> Rows:
-    """Rotation vectors of angle at most π."""
+    """Convert flat rotation matrices to rotation vectors with an angle of at most π."""
     return _rotation(rotations).as_rotvec(degrees=degrees)
 
 

@@ -45,17 +45,27 @@ POINT_GROUPS = {
 def Orientations(point_group: str, *, side: str = "right", axis: str = "Z") -> Quotient:
     """SO(3) modulo a crystal point group; measure: Frobenius, volume 2^{3/2}·8π²/|G|.
 
-    `point_group`: Hermann–Mauguin ("432", "m-3m", "6/mmm"), a crystal system ("cubic") or a
-    Schönflies symbol ("O", "D6"); only its rotations act. `side="right"` is for matrices that take
-    crystal coordinates to sample coordinates (O ≡ Og), "left" for the inverse ones (O ≡ gO).
-    `axis`: the principal axis of the group.
+    Args:
+        point_group: A Hermann–Mauguin symbol ("432", "m-3m", "6/mmm"), a crystal system ("cubic")
+            or a Schönflies symbol ("O", "D6"). Only the group's rotations act.
+        side: "right", the default and the usual convention, for matrices that take crystal
+            coordinates to sample coordinates (O ≡ Og); "left" for their inverses (O ≡ gO).
+        axis: The principal axis of the group.
+
+    Returns:
+        The quotient SO(3)/G.
+
+    Raises:
+        ValueError: The point group or the side is unknown.
     """
     symbol = POINT_GROUPS.get(point_group, point_group)
     try:
         group = Rotation.create_group(symbol, axis=axis).as_matrix()
     except ValueError as error:
         known = ", ".join(POINT_GROUPS)
-        raise ValueError(f"No point group '{point_group}' ({error}). Known: {known}.") from None
+        raise ValueError(
+            f"Unknown point group '{point_group}' ({error}). Known: {known}."
+        ) from None
     if side not in ("left", "right"):
-        raise ValueError(f"side is 'left' or 'right', got '{side}'.")
+        raise ValueError(f"side must be 'left' or 'right', got '{side}'.")
     return Quotient(SpecialOrthogonal(3), group, side)

@@ -1,4 +1,4 @@
-"""Charts without auxiliary: the reals, the half-line, the interval."""
+"""Manifolds with one global chart and no auxiliary: the reals, the half-line, the interval."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .local import FAR_OFFSET, NARROW_SPREAD, AbstractCoordinates, location_and_
 
 
 class AbstractCharted(AbstractManifold):
-    """A manifold that one chart, coordinate by coordinate, maps onto R^d."""
+    """A manifold that a chart maps onto R^d, coordinate by coordinate."""
 
     @abc.abstractmethod
     def from_chart(self, x: Any, xp: Any = jnp) -> Any:
-        """The point y of the chart's x; `xp` is `jax.numpy`, or `numpy` to keep float64."""
+        """Map chart coordinates x to a point y; `xp` is `jax.numpy`, or `numpy` to keep float64."""
 
     @abc.abstractmethod
     def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
-        """The chart's x of y, and log |dx/dy| of each coordinate."""
+        """Map y to chart coordinates x; also return log |dx/dy| of each coordinate."""
 
     def local_coordinates(self, rows: np.ndarray) -> ScaledChart | None:
         location, scale = location_and_scale(self.to_chart(rows, np)[0])
@@ -40,12 +40,12 @@ class AbstractCharted(AbstractManifold):
 
     @abc.abstractmethod
     def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
-        """Whether float32 loses digits that matter of rows of this location and scale."""
+        """Whether float32 loses significant digits of rows with this location and scale."""
 
 
 @storable("manifolds.ScaledChart")
 class ScaledChart(AbstractCoordinates):
-    """t = (x − location)/scale, x the chart's coordinates of y."""
+    """t = (x − location)/scale, where x are the chart coordinates of y."""
 
     working: AbstractManifold
     manifold: AbstractCharted
@@ -79,7 +79,7 @@ class Euclidean(AbstractCharted):
     def violation(self, y: Point) -> Scalar:
         return jnp.zeros((), y.dtype)
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         return "every row of finite numbers is a point of a Euclidean space."
 
     def project(self, y: Point) -> Point:
@@ -127,14 +127,14 @@ class PositiveReals(AbstractCharted):
     def violation(self, y: Point) -> Scalar:
         return jnp.max(jnp.where(y > 0, 0, 1 - y))
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         return (
             f"value {y.min():.9g} is not positive. If it was rounded to zero, declare the column "
-            "as rounded; if zeros are real, as a count or a real."
+            "as rounded; if zeros are real, declare it as a count or a real."
         )
 
     def project(self, y: Point) -> Point:
-        """The point itself: an open set has no nearest point."""
+        """Return y: an open set has no nearest point."""
         return y
 
     def distance(self, y: Point, other: Point) -> Scalar:
@@ -187,7 +187,7 @@ class Interval(AbstractCharted):
         inside = (y > self.low) & (y < self.high)
         return jnp.max(jnp.where(inside, 0, 1 + jnp.maximum(self.low - y, y - self.high)))
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         outside = y[int(np.argmax(np.maximum(self.low - y, y - self.high)))]
         return (
             f"value {outside:.9g} is not strictly between {self.low:.9g} and {self.high:.9g}. "
@@ -195,7 +195,7 @@ class Interval(AbstractCharted):
         )
 
     def project(self, y: Point) -> Point:
-        """The point itself: an open set has no nearest point."""
+        """Return y: an open set has no nearest point."""
         return y
 
     def distance(self, y: Point, other: Point) -> Scalar:
@@ -228,13 +228,13 @@ class Interval(AbstractCharted):
 
 @storable("manifolds.Chart")
 class Chart(AbstractDequantization):
-    """R^d = Y by the manifold's one global chart, with nothing to integrate out."""
+    """R^d = Y by the manifold's global chart; no z."""
 
     manifold: AbstractCharted
 
     @property
     def auxiliary(self) -> Auxiliary:
-        return auxiliary.nothing()
+        return auxiliary.empty()
 
     @property
     def ambient_dim(self) -> int:

@@ -1,4 +1,4 @@
-"""Counted and rounded values: the integers, the naturals, multiples of a step."""
+"""Discrete values: the integers, the naturals, multiples of a step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
-from .local import FAR_CELLS, FAR_OFFSET, MOST_CELLS, CellsFromMedian, location_and_scale
+from .local import FAR_CELLS, FAR_OFFSET, MAX_CELLS, CellsFromMedian, location_and_scale
 
 
 def no_uniform(manifold: AbstractManifold) -> ValueError:
-    """The error of a manifold of infinite volume that is asked for a uniform sample."""
+    """Return the error that manifolds of infinite volume raise in `sample_uniform`."""
     return ValueError(f"{manifold} has infinite volume, so there is no uniform density on it.")
 
 
@@ -25,8 +25,14 @@ def no_uniform(manifold: AbstractManifold) -> ValueError:
 class Rounded(AbstractManifold):
     """offset + step·Z^d: values recorded to a fixed step; measure: counting, so densities are pmfs.
 
-    A density per unit of the rounded quantity is the pmf over step^d. `floor`: values were cut off
-    downwards (an age in years), not rounded to the nearest. Values past 2^16 steps need float64.
+    A density per unit of the rounded quantity is the pmf over step^d. Values beyond 2^16 steps need
+    float64.
+
+    Args:
+        step: Distance between neighbouring values, in the unit of y.
+        d: Dimension.
+        offset: A value on the grid.
+        floor: Whether values were rounded down (an age in years) instead of to the nearest.
     """
 
     step: float = eqx.field(static=True)
@@ -47,19 +53,19 @@ class Rounded(AbstractManifold):
         return (self.dim,)
 
     def violation(self, y: Point) -> Scalar:
-        """Distance to the nearest multiple, in steps, beyond the rounding of the float itself.
+        """Return the distance to the nearest multiple, in steps, beyond the float's own rounding.
 
-        Past 2^16 steps a float32 cannot tell positions within a cell: that is a violation too.
+        Beyond 2^16 steps float32 cannot resolve positions within a cell: that is a violation too.
         """
         cell = (y - self.offset) / self.step
         slack = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(cell) + jnp.abs(y) / self.step)
         gap = jnp.maximum(jnp.abs(cell - jnp.round(cell)) - slack, 0)
-        return jnp.max(jnp.where(jnp.abs(cell) > self._most_steps(y.dtype), 1, gap))
+        return jnp.max(jnp.where(jnp.abs(cell) > self._max_steps(y.dtype), 1, gap))
 
-    def _most_steps(self, dtype) -> float:
-        return MOST_CELLS if dtype == jnp.float32 else 2.0**44
+    def _max_steps(self, dtype) -> float:
+        return MAX_CELLS if dtype == jnp.float32 else 2.0**44
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         nearest = self.offset + self.step * np.round((y - self.offset) / self.step)
         if np.abs(y / self.step).max() > 2**16:
             far = y[int(np.argmax(np.abs(y)))]
@@ -162,7 +168,7 @@ class Naturals(AbstractManifold):
     def violation(self, y: Point) -> Scalar:
         return jnp.max(jnp.abs(y - self.project(y)))
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         if (y < 0).any():
             return f"count {y[int(np.argmin(y))]:.9g} is negative."
         worst = int(np.argmax(np.abs(y - np.round(y))))
@@ -187,11 +193,11 @@ class Naturals(AbstractManifold):
         return LogCells(self)
 
     def local_coordinates(self, rows: np.ndarray) -> CellsFromMedian | None:
-        """Large counts close together are integers around their median, far from 0."""
+        """Count from the median if the counts are large and close together."""
         median, spread = location_and_scale(rows)
         apart = np.abs(rows - median).max()
         far = (median > FAR_CELLS) & (rows.min(axis=0) > median / 2)
-        if not (far & (median > FAR_OFFSET * spread)).all() or apart > MOST_CELLS / 2:
+        if not (far & (median > FAR_OFFSET * spread)).all() or apart > MAX_CELLS / 2:
             return None
         return CellsFromMedian(Integers(self.d), np.round(median), 1.0, 0.0)
 
@@ -200,7 +206,7 @@ class Naturals(AbstractManifold):
 class LogCells(AbstractDequantization):
     """R^d -> N^d by n = ⌊exp x⌋; z = u ∈ [0, 1)^d, x = log(n + u); log_volume = −Σ log(n + u).
 
-    No mass below 0, and large counts keep their relative precision in float32.
+    There is no mass below 0, and large counts keep their relative precision in float32.
     """
 
     manifold: Naturals
@@ -227,5 +233,5 @@ class LogCells(AbstractDequantization):
 
 
 def signed_log(y: Float[Array, " d"]) -> Float[Array, " d"]:
-    """sign(y) log(1 + |y|): what networks see of an unbounded value."""
+    """Return sign(y) log(1 + |y|), the network input for an unbounded value."""
     return jnp.sign(y) * jnp.log1p(jnp.abs(y))

@@ -1,4 +1,4 @@
-"""Manifolds given by a constraint, for users' own."""
+"""Manifolds that users define by a constraint."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from .base import AbstractDequantization, AbstractManifold, Point, Scalar, safe_
 class LevelSet(AbstractManifold):
     """{y ∈ R^size: g(y) = 0}, g: R^size -> R^codim of full rank; measure: induced volume.
 
-    Distance: straight, ‖y − o‖. `log_volume`: of the whole set, inf where infinite or not known.
-    Brofos et al. 2021, appendix on embedded manifolds.
+    Distance: ‖y − o‖. Brofos et al. 2021, appendix on embedded manifolds.
+
+    Args:
+        constraint: The function g of one flat point.
+        ambient: Length of a flat point.
+        codim: Number of independent constraints.
+        log_volume: Log of the total measure; the default, inf, means infinite or unknown.
     """
 
     constraint: Callable[[Array], Array] = eqx.field(static=True)
@@ -37,11 +42,11 @@ class LevelSet(AbstractManifold):
     def violation(self, y: Point) -> Scalar:
         return jnp.max(jnp.abs(self._g(y)))
 
-    def complaint(self, y: np.ndarray) -> str:
-        return f"the constraint is {np.asarray(self._g(jnp.asarray(y)))}, it must be 0."
+    def describe_violation(self, y: np.ndarray) -> str:
+        return f"the constraint is {np.asarray(self._g(jnp.asarray(y)))}; it must be 0."
 
     def project(self, y: Point) -> Point:
-        """Gauss–Newton on the constraint: on the set, and nearest to first order."""
+        """Solve g(y) = 0 by Gauss–Newton; the result is the nearest point to first order."""
 
         def step(_, y):
             return y - jnp.linalg.pinv(jax.jacfwd(self._g)(y)) @ self._g(y)
@@ -58,10 +63,12 @@ class LevelSet(AbstractManifold):
         return self.log_volume
 
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
-        raise ValueError("No uniform sampler is known for a set given by its constraint alone.")
+        raise ValueError(
+            "A LevelSet has no uniform sampler: its constraint alone does not give one."
+        )
 
     def dequantization(self) -> AbstractDequantization:
-        raise ValueError("A set given by a constraint has no default G: build one with ByAutodiff.")
+        raise ValueError("A LevelSet has no default dequantization. Build one with ByAutodiff.")
 
     def _g(self, y: Point) -> Float[Array, " c"]:
         return jnp.atleast_1d(self.constraint(y))

@@ -1,9 +1,10 @@
-"""Local coordinates: how rows that lie near each other are told apart in single precision.
+"""Local coordinates, in which single precision resolves rows that are close together.
 
 A model computes in float32, which resolves 1e-7 of a value. Rows at 101325 ± 3, or within 100 m on
-the Earth, differ by less than that allows. A manifold therefore offers coordinates that it finds
-from the rows in float64: a bijection onto a *working* manifold, centred and scaled, on which a
-model is fitted. log p(y) = log p(t) + log |dt/dy|.
+the Earth, differ by less than that. A manifold therefore finds coordinates from the rows in
+float64: a bijection onto a *working* manifold, centred and scaled. The model is fitted there:
+
+    log p(y) = log p(t) + log |dt/dy|.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ from ..registry import storable
 from .base import AbstractManifold
 
 FAR_OFFSET = 16.0
-"""Median over spread from which on values are centred and scaled before they are cast."""
+"""Ratio of median to spread above which values are centred and scaled before the cast."""
 NARROW_SPREAD = 0.05
 """Spread of logarithms below which they are centred and scaled: relative differences of 5 %."""
-NARROW_ANGLE = 0.02
-"""Radians around their mean within which all points must lie to be told apart by a local chart.
+NARROW_RADIANS = 0.02
+"""Radius around the mean, in radians, within which points get a local chart.
 
-127 km on the Earth. Kernels on the sphere itself resolve 540 m.
+It is 127 km on the Earth. Kernels on the sphere itself resolve 540 m.
 """
 SCALE_RANGE = (1e-15, 1e15)
 """Spreads whose squares and reciprocals float32 can hold."""
 FAR_CELLS = 2.0**10
-"""Cells away from zero from which on counted and rounded values are counted from their median."""
-FEW_VALUES = 20
-"""Different values of a column below which it does not matter that some are not told apart."""
-MOST_MERGED = 0.3
-"""Share of a column's different values that may become equal in float32; of 1e7 a quarter does."""
-MOST_CELLS = 2.0**16
-"""Cells that float32 can tell apart with room for the position within each."""
+"""Cells from zero beyond which whole and rounded values are counted from their median."""
+MIN_CHECKED_VALUES = 20
+"""Distinct values a column must exceed before its resolution is checked."""
+MAX_MERGED_FRACTION = 0.3
+"""Fraction of distinct values that may become equal in float32; a quarter of 1e7 values does."""
+MAX_CELLS = 2.0**16
+"""Cells from zero that float32 resolves, with bits left for the position within a cell."""
 
 Rows = Float[np.ndarray, "n size"]
 Array = Any
-"""NumPy's or JAX's, of shape (…, size)."""
+"""A NumPy or JAX array of shape (…, size)."""
 
 
 class AbstractCoordinates(eqx.Module):
-    """A bijection from a manifold onto a working one, found from rows in float64."""
+    """A bijection from a manifold onto a working manifold, found from rows in float64."""
 
     working: eqx.AbstractVar[AbstractManifold]
-    """Where the coordinates lie."""
+    """The manifold of the coordinates."""
 
     @abc.abstractmethod
     def encode(self, y: Array, xp: Any = np) -> tuple[Array, Array]:
@@ -70,7 +71,7 @@ class AbstractCoordinates(eqx.Module):
 
 @storable("manifolds.Unchanged")
 class Unchanged(AbstractCoordinates):
-    """t = y: points that need no local coordinates."""
+    """t = y, for points that need no local coordinates."""
 
     working: AbstractManifold
 
@@ -83,7 +84,7 @@ class Unchanged(AbstractCoordinates):
 
 @storable("manifolds.CellsFromMedian")
 class CellsFromMedian(AbstractCoordinates):
-    """t = (y − offset)/step − origin: cells counted from a whole number; the pmf stays."""
+    """t = (y − offset)/step − origin: cells counted from a whole number; same probabilities."""
 
     working: AbstractManifold
     origin: np.ndarray
@@ -102,8 +103,8 @@ class CellsFromMedian(AbstractCoordinates):
 class Stereographic(AbstractCoordinates):
     """t = u/scale, u = 2Bᵀy/(1 + cᵀy) on the sphere S^d; log |du/dy| = d log(1 + ‖u‖²/4).
 
-    c: the rows' mean direction; B: an orthonormal basis of the tangent space there. One to one but
-    for the antipode of c, so that no mass is lost.
+    c is the rows' mean direction, B an orthonormal basis of the tangent space there. The map is one
+    to one except at the antipode of c, so no mass is lost.
     """
 
     working: AbstractManifold
@@ -126,9 +127,9 @@ class Stereographic(AbstractCoordinates):
 
 @storable("manifolds.NarrowAngles")
 class NarrowAngles(AbstractCoordinates):
-    """t = 2 tan((θ − c)/2)/scale for the angles that lie close together; the others stay.
+    """t = 2 tan((θ − c)/2)/scale for narrow angles; wide angles are unchanged.
 
-    The angles that stay come first. One to one but for θ = c + π, so that no mass is lost.
+    The wide angles come first. The map is one to one except at θ = c + π, so no mass is lost.
     """
 
     working: AbstractManifold
@@ -157,8 +158,8 @@ class NarrowAngles(AbstractCoordinates):
 class Rodrigues(AbstractCoordinates):
     """t = u/scale, u/2 = the Rodrigues vector g of MᵀR, for rotations R of SO(3) near M.
 
-    g = tan(θ/2) times the axis; dR = 2^{3/2} (1 + ‖u‖²/4)^{−2} du in the Frobenius measure. One to
-    one but for half turns, so that no mass is lost.
+    g = tan(θ/2) times the axis; dR = 2^{3/2} (1 + ‖u‖²/4)^{−2} du in the Frobenius measure. The
+    map is one to one except at half turns, so no mass is lost.
     """
 
     working: AbstractManifold
@@ -193,7 +194,7 @@ class SideBySide(AbstractCoordinates):
     working: AbstractManifold
     parts: tuple[AbstractCoordinates, ...]
     sizes: tuple[int, ...] = eqx.field(static=True)
-    """Of the factors' points."""
+    """Sizes of the factors' points."""
 
     def encode(self, y: Array, xp: Any = np) -> tuple[Array, Array]:
         each = [part.encode(v, xp) for part, v in self._with(y, self.sizes)]
@@ -210,10 +211,10 @@ class SideBySide(AbstractCoordinates):
 
 
 def _half_tangent(sine: Array, cosine: Array, xp: Any) -> Array:
-    """2 tan(θ/2) times a direction, given sin θ times it and cos θ.
+    """Compute 2 tan(θ/2) times a direction from cos θ and sin θ times the direction.
 
-    Beyond a quarter turn 1 + cos θ is found as sin² θ/(1 − cos θ), which keeps its digits. Half a
-    turn away, where the chart ends, the result is far out rather than infinite.
+    Beyond a quarter turn, 1 + cos θ is computed as sin² θ/(1 − cos θ), which keeps its digits. At
+    half a turn, where the chart ends, the result is large but finite.
     """
     least = float(np.finfo(sine.dtype).eps)
     squared = (sine**2).sum(-1)[..., None]
@@ -226,10 +227,10 @@ def _half_tangent(sine: Array, cosine: Array, xp: Any) -> Array:
 
 
 def location_and_scale(x: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Median and spread of each column; the spread is half the range of the middle 68 %.
+    """Return the median and spread of each column; both are robust to outliers.
 
-    Outliers do not move them. Where most values are equal, the spread is the standard deviation,
-    and 1 where all are.
+    The spread is half the range of the middle 68 %. If that is 0, it is the standard deviation; if
+    all values are equal, it is 1.
     """
     low, median, high = np.quantile(x, [0.16, 0.5, 0.84], axis=0)
     spread = (high - low) / 2
@@ -238,7 +239,7 @@ def location_and_scale(x: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needs_scaling(location: np.ndarray, scale: np.ndarray) -> bool:
-    """Whether float32 would lose digits that matter of values of this location and scale."""
+    """Whether float32 would lose significant digits of values with this location and scale."""
     least, most = SCALE_RANGE
     return bool(
         (np.abs(location) > FAR_OFFSET * scale).any() or ((scale < least) | (scale > most)).any()
@@ -246,7 +247,7 @@ def needs_scaling(location: np.ndarray, scale: np.ndarray) -> bool:
 
 
 def tangent_basis(centre: np.ndarray) -> np.ndarray:
-    """(size, d): an orthonormal basis of the tangent space of the sphere, by a reflection."""
+    """Return an orthonormal basis of the sphere's tangent space, of shape (size, d)."""
     w = centre.copy()
     w[-1] += -1.0 if centre[-1] < 0 else 1.0
     return (np.eye(len(w)) - 2 * np.outer(w, w) / (w @ w))[:, :-1]
@@ -255,7 +256,9 @@ def tangent_basis(centre: np.ndarray) -> np.ndarray:
 class ResolutionError(ValueError):
     """Values that differ by less than single precision resolves.
 
-    `coordinate`: which of a point's numbers; `reason`: what is wrong and how to fix it.
+    Args:
+        coordinate: Index of the coordinate within a flat point.
+        reason: What is wrong and how to fix it.
     """
 
     def __init__(self, coordinate: int, reason: str):
@@ -264,7 +267,15 @@ class ResolutionError(ValueError):
 
 
 def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
-    """Raise `ResolutionError` where a cast to float32 makes most of a column's values equal."""
+    """Check that a cast to float32 keeps the values of each column distinct.
+
+    Args:
+        coordinates: The coordinates in which the rows are cast.
+        rows: Points in float64.
+
+    Raises:
+        ResolutionError: More than `MAX_MERGED_FRACTION` of a column's values become equal.
+    """
     parts, sizes = (coordinates,), (rows.shape[1],)
     if isinstance(coordinates, SideBySide):
         parts, sizes = coordinates.parts, coordinates.sizes
@@ -273,11 +284,11 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
     for part, start, values in zip(parts, starts, columns, strict=True):
         for number, column in enumerate(part.encode(values)[0].T):
             exact = len(np.unique(column))
-            told_apart = len(np.unique(column.astype(np.float32)))
-            if exact > FEW_VALUES and told_apart < (1 - MOST_MERGED) * exact:
+            resolved = len(np.unique(column.astype(np.float32)))
+            if exact > MIN_CHECKED_VALUES and resolved < (1 - MAX_MERGED_FRACTION) * exact:
                 raise ResolutionError(
                     int(start) + min(number, values.shape[1] - 1),
-                    f"of {exact} different values single precision tells {told_apart} apart, since "
-                    "they lie in groups that are far narrower than the distance between them. Fit "
-                    "the groups separately, or round the values and declare the column as rounded.",
+                    f"single precision resolves {resolved} of {exact} distinct values, as they "
+                    "lie in groups that are much narrower than the distance between them. Fit the "
+                    "groups separately, or round the values and declare the column as rounded.",
                 )

@@ -27,7 +27,7 @@ from .local import SideBySide, Unchanged
 
 @storable("manifolds.Product")
 class Product(AbstractManifold):
-    """Y₁ × … × Y_k, of any manifolds, products too: a row of a mixed table; measure: the product.
+    """Y₁ × … × Y_k, e.g. a row of a mixed table; measure: the product. Factors may be products.
 
     A point is the concatenation of the factors' points. Distance: √Σ d_i².
     """
@@ -48,22 +48,22 @@ class Product(AbstractManifold):
         return (sum(factor.size for factor in self.factors),)
 
     def split(self, y: Float[Array, "... size"]) -> list[Array]:
-        """The factors' points."""
+        """Split a point into the factors' points."""
         return pieces(y, [factor.size for factor in self.factors])
 
     def join(self, parts: list[Array]) -> Array:
-        """The point of the product."""
+        """Join the factors' points into one point of the product."""
         return jnp.concatenate(parts, axis=-1)
 
     def violation(self, y: Point) -> Scalar:
         return jnp.max(jnp.stack([f.violation(part) for f, part in self._with(y)]))
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         parts = np.split(y, np.cumsum([factor.size for factor in self.factors])[:-1])
         off = [float(f.violation(jnp.asarray(v))) for f, v in zip(self.factors, parts, strict=True)]
         worst = int(np.argmax(off))
         factor = self.factors[worst]
-        return f"factor {worst}, {factor}: {factor.complaint(parts[worst])}"
+        return f"factor {worst}, {factor}: {factor.describe_violation(parts[worst])}"
 
     def project(self, y: Point) -> Point:
         return self.join([f.project(part) for f, part in self._with(y)])
@@ -114,7 +114,7 @@ class Joint(AbstractDequantization):
 
     @property
     def auxiliary(self) -> Auxiliary:
-        return auxiliary.joined(*(part.auxiliary for part in self.parts))
+        return auxiliary.join(*(part.auxiliary for part in self.parts))
 
     @property
     def ambient_dim(self) -> int:
@@ -133,16 +133,16 @@ class Joint(AbstractDequantization):
         ys = self.manifold.split(y)
         zs = pieces(z, [part.auxiliary.size for part in self.parts])
         each = [p.preimages(a, b) for p, a, b in zip(self.parts, ys, zs, strict=True)]
-        return functools.reduce(_crossed, each)
+        return functools.reduce(_cross_branches, each)
 
 
-def _crossed(left, right):
-    """Every branch of one beside every branch of the other."""
+def _cross_branches(left, right):
+    """Pair every branch of one part with every branch of the other."""
     (x1, v1), (x2, v2) = left, right
     x = jnp.concatenate([jnp.repeat(x1, len(x2), axis=0), jnp.tile(x2, (len(x1), 1))], axis=1)
     return x, (v1[:, None] + v2).reshape(-1)
 
 
 def pieces(v: Float[Array, "... n"], sizes: list[int]) -> list[Array]:
-    """The last axis cut into consecutive pieces."""
+    """Cut the last axis into consecutive pieces of these sizes."""
     return jnp.split(v, np.cumsum(sizes)[:-1], axis=-1)

@@ -36,10 +36,14 @@ def _nested(group) -> Matrices:
 class Quotient(AbstractManifold):
     """Y/G, G a finite group of orthogonal matrices: y and its images under G are one point.
 
-    `side="left"`: y ↦ gy, for vectors and matrices; `side="right"`: y ↦ yg, for matrices.
-    Measure: push-forward, of volume vol(Y)/|G|, so that the density is the sum over the orbit.
-    Representative: the image nearest e_d (vectors) or Id (matrices); ties at the edge of that
-    domain are one point, which `distance` knows: the least over the orbit.
+    Measure: push-forward, of volume vol(Y)/|G|, so the density is the sum over the orbit. The
+    representative is the image nearest to e_d (vectors) or Id (matrices). Distance: the minimum
+    over the orbit, so ties between representatives have distance 0.
+
+    Args:
+        base: The manifold Y.
+        group: The matrices of G, of shape (order, n, n).
+        side: "left" for y ↦ gy (vectors and matrices), "right" for y ↦ yg (matrices).
     """
 
     base: AbstractManifold
@@ -71,7 +75,7 @@ class Quotient(AbstractManifold):
             off = float(jax.vmap(self.base.violation)(images).max())
         if off > 1e-4:
             raise ValueError(
-                f"The group does not keep {self.base}: an image is off it by {off:.3g}."
+                f"The group does not keep {self.base}: an image is off the manifold by {off:.3g}."
             )
 
     @property
@@ -83,7 +87,7 @@ class Quotient(AbstractManifold):
         return self.base.shape
 
     def _actions(self) -> np.ndarray:
-        """The group as matrices on flat points."""
+        """Return the group as matrices that act on flat points."""
         g = np.array(self.group)
         rows, columns = self.base.shape if len(self.base.shape) == 2 else (self.base.size, 1)
         if self.side == "left":
@@ -96,14 +100,14 @@ class Quotient(AbstractManifold):
         return np.eye(self.base.size)[-1]
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
-        """All images of y."""
+        """Return all images of y under the group."""
         return jnp.asarray(self._actions(), y.dtype) @ y
 
     def violation(self, y: Point) -> Scalar:
         return self.base.violation(y)
 
-    def complaint(self, y: np.ndarray) -> str:
-        return self.base.complaint(y)
+    def describe_violation(self, y: np.ndarray) -> str:
+        return self.base.describe_violation(y)
 
     def project(self, y: Point) -> Point:
         images = self.orbit(self.base.project(y))
@@ -113,10 +117,11 @@ class Quotient(AbstractManifold):
         return jax.vmap(lambda image: self.base.distance(y, image))(self.orbit(other)).min()
 
     def features(self, y: Point) -> Float[Array, " f"]:
-        """Mean and second moments of the orbit's features for groups of order 2 (axes: 0 and yyᵀ).
+        """Return invariant features of the orbit.
 
-        Low moments of larger groups are constant; there, soft nearness to 24 fixed directions c:
-        (1/κ) log mean_g exp(κ⟨f(gy), c⟩), f the base's features.
+        Groups of order 2 use the mean and second moments of the base's features f (axes: 0 and
+        yyᵀ). Low moments are constant for larger groups, which use soft maxima along 24 fixed
+        directions c: (1/κ) log Σ_g exp(κ⟨f(gy), c⟩).
         """
         images = jax.vmap(self.base.features)(self.orbit(y))
         if len(self.group) <= 2:
@@ -140,7 +145,7 @@ class Quotient(AbstractManifold):
 
 @storable("manifolds.Orbits")
 class Orbits(AbstractDequantization):
-    """A quotient from its base: |G| times the branches, the same z and log_volume."""
+    """A quotient from its base: |G| times as many branches, the same z and log_volume."""
 
     manifold: Quotient
     base: AbstractDequantization

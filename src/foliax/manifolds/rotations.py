@@ -15,10 +15,9 @@ from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
-from .local import NARROW_ANGLE, Rodrigues, location_and_scale
-from .stiefel import QR, Polar, Stiefel, orthonormality_complaint, orthonormality_gap
-
-Quaternion = Float[Array, " four"]
+from .local import NARROW_RADIANS, Rodrigues, location_and_scale
+from .quaternions import quaternion_of_rotation, rotation_of_quaternion
+from .stiefel import QR, Polar, Stiefel, describe_orthonormality_violation, orthonormality_gap
 
 
 @storable("manifolds.SpecialOrthogonal")
@@ -46,14 +45,14 @@ class SpecialOrthogonal(AbstractManifold):
         matrix = y.reshape(self.shape)
         return orthonormality_gap(matrix) + jnp.where(jnp.linalg.det(matrix) < 0, 2.0, 0.0)
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         matrix = y.reshape(self.shape)
         if np.linalg.det(matrix) < 0:
             return "the matrix has determinant −1: a reflection, not a rotation."
-        return orthonormality_complaint(matrix)
+        return describe_orthonormality_violation(matrix)
 
     def project(self, y: Point) -> Point:
-        """The nearest rotation in the Frobenius norm."""
+        """Return the nearest rotation in the Frobenius norm."""
         u, _, vh = jnp.linalg.svd(y.reshape(self.shape))
         flip = jnp.ones(self.n, y.dtype).at[-1].set(jnp.sign(jnp.linalg.det(u @ vh)))
         return (u * flip @ vh).reshape(-1)
@@ -80,7 +79,7 @@ class SpecialOrthogonal(AbstractManifold):
         centre = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vh)]) @ vh
         # The Frobenius distance of rotations is √2 times the angle between them.
         apart = np.linalg.norm(rows - centre.reshape(-1), axis=1) / math.sqrt(2)
-        if apart.max() > NARROW_ANGLE or (rows == rows[0]).all():
+        if apart.max() > NARROW_RADIANS or (rows == rows[0]).all():
             return None
         plain = Rodrigues(Euclidean(3), centre, np.ones(3))
         scale = location_and_scale(plain.encode(rows)[0])[1]
@@ -88,12 +87,12 @@ class SpecialOrthogonal(AbstractManifold):
 
 
 def reflection(n: int) -> np.ndarray:
-    """diag(1, …, 1, −1): of determinant −1 for every n, unlike −I."""
+    """Return diag(1, …, 1, −1), whose determinant is −1 for every n, unlike that of −I."""
     return np.diag(np.append(np.ones(n - 1), -1.0))
 
 
 def into_rotations(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """O where det O = 1, RO where it is −1."""
+    """Return O if det O = 1, RO if it is −1."""
     return matrix.at[-1].multiply(jnp.sign(jnp.linalg.det(matrix)))
 
 
@@ -138,7 +137,7 @@ class Fold(AbstractDequantization):
 def orbit_preimages(
     base: AbstractDequantization, orbit: Float[Array, "g size"], z: Aux
 ) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
-    """The preimages of every point of an orbit, with the same z."""
+    """Return the preimages of every point of an orbit, with the same z."""
     x, log_volume = jax.vmap(base.preimages, (0, None))(orbit, z)
     return x.reshape(-1, base.ambient_dim), log_volume.reshape(-1)
 
@@ -153,7 +152,7 @@ class Quaternions(AbstractDequantization):
     manifold: SpecialOrthogonal = SpecialOrthogonal(3)
 
     def __check_init__(self):
-        _only_three(self.manifold)
+        _check_three(self.manifold)
 
     @property
     def auxiliary(self) -> Auxiliary:
@@ -182,9 +181,9 @@ class SignedQuaternions(AbstractDequantization):
     """O(3) = ±SO(3) by a quaternion and a sign: R⁵ ⊃ (R⁴ ∖ {0}) × (R ∖ {0}); two branches.
 
     x = (±r q, s t) with the rotation of q times s = ±1; z = (r, t⁴). log_volume = 3 log r −
-    log(8·2^{3/2}) − log 4 − 3 log t. Far fewer auxiliaries than by the polar or the QR
-    decomposition of R⁹. By its fourth power t keeps away from 0, as radii do by the volume's: a
-    flow that has mass there gives rotations the sign of reflections.
+    log(8·2^{3/2}) − log 4 − 3 log t. There are fewer auxiliaries than in the polar or QR
+    decomposition of R⁹. The fourth power keeps t away from 0, where a flow would mix up rotations
+    and reflections.
     """
 
     manifold: Stiefel = Stiefel(3, 3)
@@ -221,20 +220,20 @@ class ExponentialMap(AbstractDequantization):
     """SO(3) by rotation vectors ω ∈ R³; no z; branches (θ + 2πk)·axis, k ∈ {−K..K} (K = `window`).
 
     log_volume = log[θ_k² / (4 sin²(θ/2))] − (3/2) log 2, infinite at θ_k = 2πk, k ≠ 0, where a
-    whole sphere of ω is one rotation. Falorsi et al. 2019. Mass at ‖ω‖ > (2K+1)π is lost.
+    whole sphere of ω maps to one rotation. Falorsi et al. 2019. Mass at ‖ω‖ > (2K+1)π is lost.
     """
 
     manifold: SpecialOrthogonal = SpecialOrthogonal(3)
     window: int = eqx.field(static=True, default=1)
 
     def __check_init__(self):
-        _only_three(self.manifold)
+        _check_three(self.manifold)
         if self.window < 0:
             raise ValueError(f"ExponentialMap needs a window K >= 0, got {self.window}.")
 
     @property
     def auxiliary(self) -> Auxiliary:
-        return auxiliary.nothing()
+        return auxiliary.empty()
 
     @property
     def ambient_dim(self) -> int:
@@ -255,54 +254,16 @@ class ExponentialMap(AbstractDequantization):
         w, v = quaternion[0], quaternion[1:]
         sine = safe_norm(v)  # sin(θ/2), θ ∈ [0, π]
         tiny = jnp.finfo(y.dtype).eps ** 2
-        still = sine <= tiny
-        sine = jnp.where(still, tiny, sine)
-        axis = jnp.where(still, jnp.zeros(3, y.dtype).at[-1].set(1), v / sine)
+        is_identity = sine <= tiny
+        sine = jnp.where(is_identity, tiny, sine)
+        axis = jnp.where(is_identity, jnp.zeros(3, y.dtype).at[-1].set(1), v / sine)
         theta = 2 * jnp.arctan2(sine, w)
         turns = 2 * jnp.pi * np.arange(-self.window, self.window + 1).astype(y.dtype)
         log_volume = 2 * jnp.log(jnp.abs(theta + turns) / (2 * sine)) - 1.5 * math.log(2)
-        # θ·axis through the ratio θ/sin(θ/2), whose gradient is right also at the identity.
+        # The ratio θ/sin(θ/2) gives θ·axis a correct gradient also at the identity.
         return v * (theta / sine) + turns[:, None] * axis, log_volume
 
 
-def _only_three(manifold: SpecialOrthogonal) -> None:
+def _check_three(manifold: SpecialOrthogonal) -> None:
     if manifold.n != 3:
         raise ValueError(f"Quaternions and rotation vectors are for SO(3), not SO({manifold.n}).")
-
-
-def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
-    """The rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = q
-    return jnp.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
-def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
-    """The unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
-
-    4qqᵀ is the matrix's form and the identity; its row of the largest diagonal entry, normalised,
-    is ±q: smooth and accurate for every rotation.
-    """
-    outer = jnp.eye(4, dtype=matrix.dtype) + quaternion_form(matrix)
-    row = outer[jnp.argmax(jnp.diagonal(outer))]
-    return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)
-
-
-def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
-    """The symmetric S with qᵀSq = tr MᵀR for the rotation R of every unit quaternion q."""
-    a, b, c = m[0, 0], m[1, 1], m[2, 2]
-    wx, wy, wz = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
-    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
-    return jnp.array(
-        [
-            [a + b + c, wx, wy, wz],
-            [wx, a - b - c, xy, xz],
-            [wy, xy, b - a - c, yz],
-            [wz, xz, yz, c - a - b],
-        ]
-    )

@@ -15,7 +15,7 @@ from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
-from .local import NARROW_ANGLE, Stereographic, location_and_scale, tangent_basis
+from .local import NARROW_RADIANS, Stereographic, location_and_scale, tangent_basis
 
 
 @storable("manifolds.Sphere")
@@ -39,14 +39,14 @@ class Sphere(AbstractManifold):
     def violation(self, y: Point) -> Scalar:
         return jnp.abs(safe_norm(y) - 1)
 
-    def complaint(self, y: np.ndarray) -> str:
-        return f"the vector's norm is {np.linalg.norm(y):.6g}, it must be 1. Divide by it first."
+    def describe_violation(self, y: np.ndarray) -> str:
+        return f"the vector's norm is {np.linalg.norm(y):.6g}; it must be 1. Divide by it first."
 
     def project(self, y: Point) -> Point:
         return y / safe_norm(y)
 
     def distance(self, y: Point, other: Point) -> Scalar:
-        """The angle between two points, exact for near and for opposite ones."""
+        """Return the angle between two points, accurate for close and for opposite points."""
         return 2 * jnp.arctan2(safe_norm(y - other), safe_norm(y + other))
 
     def features(self, y: Point) -> Float[Array, " f"]:
@@ -66,7 +66,7 @@ class Sphere(AbstractManifold):
         mean = rows.mean(axis=0)
         centre = mean / np.linalg.norm(mean) if mean.any() else mean
         apart = np.linalg.norm(rows - centre, axis=1).max()
-        if apart > NARROW_ANGLE or (rows == rows[0]).all():
+        if apart > NARROW_RADIANS or (rows == rows[0]).all():
             return None
         plain = Stereographic(Euclidean(self.d), centre, tangent_basis(centre), np.ones(self.d))
         scale = location_and_scale(plain.encode(rows)[0])[1]

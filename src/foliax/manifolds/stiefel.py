@@ -44,11 +44,11 @@ class Stiefel(AbstractManifold):
     def violation(self, y: Point) -> Scalar:
         return orthonormality_gap(y.reshape(self.shape))
 
-    def complaint(self, y: np.ndarray) -> str:
-        return orthonormality_complaint(y.reshape(self.shape))
+    def describe_violation(self, y: np.ndarray) -> str:
+        return describe_orthonormality_violation(y.reshape(self.shape))
 
     def project(self, y: Point) -> Point:
-        """The polar factor, nearest in the Frobenius norm."""
+        """Return the polar factor, the nearest point in the Frobenius norm."""
         u, _, vh = jnp.linalg.svd(y.reshape(self.shape), full_matrices=False)
         return (u @ vh).reshape(-1)
 
@@ -74,7 +74,7 @@ class Stiefel(AbstractManifold):
 
 
 def Orthogonal(n: int) -> Stiefel:
-    """O(n) = St(n, n)."""
+    """Return O(n) = St(n, n)."""
     return Stiefel(n, n)
 
 
@@ -155,34 +155,34 @@ class QR(AbstractDequantization):
 
 
 def orthonormality_gap(matrix: Matrix) -> Scalar:
-    """Largest entry of |MᵀM − Id|."""
+    """Return the largest entry of |MᵀM − Id|."""
     return jnp.max(jnp.abs(matrix.T @ matrix - jnp.eye(matrix.shape[1], dtype=matrix.dtype)))
 
 
-def orthonormality_complaint(matrix: np.ndarray) -> str:
-    """Says which columns are not orthonormal."""
+def describe_orthonormality_violation(matrix: np.ndarray) -> str:
+    """Say which columns are not orthonormal."""
     gram = matrix.T @ matrix - np.eye(matrix.shape[1])
     i, j = np.unravel_index(np.argmax(np.abs(gram)), gram.shape)
     product = f"{gram[i, j] + (i == j):.6g}"
     if i == j:
-        return f"column {i} of the matrix has squared norm {product}, it must be 1."
-    return f"columns {i} and {j} of the matrix have inner product {product}, it must be 0."
+        return f"column {i} of the matrix has squared norm {product}; it must be 1."
+    return f"columns {i} and {j} of the matrix have inner product {product}; it must be 0."
 
 
 def positive_qr(matrix: Matrix) -> tuple[Matrix, Float[Array, "p p"]]:
-    """The QR factorisation whose R has a positive diagonal."""
+    """Return the QR factorisation whose R has a positive diagonal."""
     q, r = jnp.linalg.qr(matrix)
     signs = jnp.where(jnp.diagonal(r) < 0, -1, 1).astype(matrix.dtype)
     return q * signs, r * signs[:, None]
 
 
 def lower_triangle(z: Aux, p: int) -> Float[Array, "p p"]:
-    """L from its entries, row by row."""
+    """Build L from its entries, row by row."""
     return jnp.zeros((p, p), z.dtype).at[np.tril_indices(p)].set(z)
 
 
 def log_pairwise_sums(factor: Float[Array, "p p"]) -> Scalar:
-    """Σ_{i<j} log(σ_i + σ_j), σ the eigenvalues of LLᵀ, without an eigensolver.
+    """Compute Σ_{i<j} log(σ_i + σ_j), σ the eigenvalues of LLᵀ, without an eigensolver.
 
     p = 2: tr P. p = 3: e₁e₂ − e₃ of the elementary symmetric functions, each a sum of squares of
     minors of L. Else: log det of the second additive compound 2·Wᵀ(P ⊗ I)W, W an orthonormal basis
@@ -190,7 +190,7 @@ def log_pairwise_sums(factor: Float[Array, "p p"]) -> Scalar:
     """
     p = factor.shape[0]
     pairs = list(itertools.combinations(range(p), 2))
-    # Homogeneous of degree 2 in L for each pair: scaled, so that float32 cannot overflow.
+    # The product is homogeneous of degree 2 in L for each pair: scale it against overflow.
     scale = jax.lax.stop_gradient(jnp.max(jnp.abs(factor)))
     scaled = factor / scale
     if p == 1:
@@ -212,5 +212,5 @@ def log_pairwise_sums(factor: Float[Array, "p p"]) -> Scalar:
         compound = jnp.einsum("kij,il->ljk", skew.astype(factor.dtype), scaled)
         triangle = jnp.linalg.qr(compound.reshape(p * p, -1), mode="r")
         log_product = 2 * jnp.log(jnp.abs(jnp.diagonal(triangle))).sum() + len(pairs) * math.log(2)
-    # The scale is constant to autodiff, so its own logarithm must be too.
+    # The scale is a constant for autodiff, so its logarithm must be one too.
     return log_product + 2 * len(pairs) * jnp.log(scale)

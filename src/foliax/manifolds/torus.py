@@ -25,11 +25,11 @@ from .base import (
     safe_norm,
 )
 from .euclidean import Euclidean
-from .local import NARROW_ANGLE, NarrowAngles, location_and_scale
+from .local import NARROW_RADIANS, NarrowAngles, location_and_scale
 
 
 def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
-    """The representative in [−π, π)."""
+    """Return the representative of an angle in [−π, π)."""
     turns = jnp.floor((angle + jnp.pi) / (2 * jnp.pi))
     wrapped = angle - 2 * jnp.pi * turns
     return jnp.where(wrapped >= jnp.pi, -jnp.pi, wrapped)
@@ -39,7 +39,8 @@ def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
 class Torus(AbstractManifold):
     """T^d: d angles; y in radians, canonical in [−π, π); measure: radians, volume (2π)^d.
 
-    Every real angle stands for a point; more than one full turn off zero is taken for degrees.
+    Every real angle is a point, but angles beyond one full turn are refused: they are probably in
+    degrees.
     """
 
     d: int = eqx.field(static=True)
@@ -59,7 +60,7 @@ class Torus(AbstractManifold):
     def violation(self, y: Point) -> Scalar:
         return jnp.max(jnp.maximum(jnp.abs(y) - 2 * jnp.pi, 0))
 
-    def complaint(self, y: np.ndarray) -> str:
+    def describe_violation(self, y: np.ndarray) -> str:
         worst = int(np.argmax(np.abs(y)))
         return (
             f"angle {worst} is {y[worst]:.6g} radians, more than a full turn. "
@@ -87,11 +88,11 @@ class Torus(AbstractManifold):
     def local_coordinates(self, rows: np.ndarray) -> NarrowAngles | None:
         centre = np.arctan2(np.sin(rows).mean(axis=0), np.cos(rows).mean(axis=0))
         gap = np.abs((rows - centre + math.pi) % (2 * math.pi) - math.pi).max(axis=0)
-        is_narrow = (gap <= NARROW_ANGLE) & (rows != rows[0]).any(axis=0)
+        is_narrow = (gap <= NARROW_RADIANS) & (rows != rows[0]).any(axis=0)
         narrow, wide = np.flatnonzero(is_narrow), np.flatnonzero(~is_narrow)
         if not len(narrow):
             return None
-        from .product import Product  # which imports this module
+        from .product import Product  # not at the top: it imports this module
 
         flat = Euclidean(len(narrow))
         plain = NarrowAngles(
@@ -106,7 +107,7 @@ class Torus(AbstractManifold):
 
 
 def Circle() -> Torus:
-    """S¹ as one angle in radians."""
+    """Return S¹ as one angle in radians."""
     return Torus(1)
 
 
@@ -144,8 +145,8 @@ class ByRadii(AbstractDequantization):
 class Wrapping(AbstractDequantization):
     """R^d -> T^d by x mod 2π; no z; branches y + 2πk, k ∈ {−K..K}^d (K = `window`); log_volume = 0.
 
-    All (2K+1)^d shifts, around the representative in [−π, π), so that the window is symmetric:
-    |x_i| < (2K+1)π. Mass outside it is lost; `covers` tells which x are inside.
+    The (2K+1)^d shifts surround the representative in [−π, π), so the window is symmetric:
+    |x_i| < (2K+1)π. Mass outside it is lost; `covers` says which x are inside.
     Brofos et al. 2021, appendix on modulus dequantization (which prints ⌊x⌋ for ⌊x/2π⌋).
     """
 
@@ -159,7 +160,7 @@ class Wrapping(AbstractDequantization):
 
     @property
     def auxiliary(self) -> Auxiliary:
-        return auxiliary.nothing()
+        return auxiliary.empty()
 
     @property
     def ambient_dim(self) -> int:

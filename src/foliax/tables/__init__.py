@@ -6,10 +6,10 @@ May import: `manifolds`.
 """
 
 from .audit import Finding, audit
-from .clean import Prepared
 from .errors import TableError
 from .files import read_table, write_table
 from .kinds import KINDS, Kind, Measure
+from .prepare import PreparedTable
 from .propose import Proposal, propose
 from .schema import Schema
 
@@ -18,7 +18,7 @@ __all__ = [
     "Finding",
     "Kind",
     "Measure",
-    "Prepared",
+    "PreparedTable",
     "Proposal",
     "Schema",
     "TableError",

@@ -1,4 +1,4 @@
-"""What in a table will harm a density estimate, in plain language, before anything is fitted."""
+"""Find what in a table will harm a density estimate, before anything is fitted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,36 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .clean import describe, troubles_of
-from .columns import numbers
+from .column_names import split_name
+from .columns import read_numbers
 from .factor import Factor
-from .grids import grid_step
-from .names import tokens
+from .prepare import describe_problem, find_problems
+from .rounding import find_step
 from .schema import Schema
 
 Severity = Literal["warning", "error"]
 
+MIN_ROWS = 50
+"""Rows below which any density is a rough guess."""
+MIN_ROWS_PER_DIMENSION = 20
+"""Rows for each dimension below which a flexible density overfits."""
+MAX_COMPARED_ROWS = 20_000
+"""Rows in which pairs of columns are compared: sorting every pair takes time."""
+MIN_COMPARED_ROWS = 50
+"""Rows below which columns are not compared: ranks of few rows prove nothing."""
+MAX_DEVIATIONS = 10
+"""Robust standard deviations from the median beyond which a value is an outlier."""
+
 
 class Finding(NamedTuple):
-    """One finding: which columns, what is there, and what it does to a density estimate."""
+    """One finding of an audit.
+
+    Attributes:
+        severity: "error" if a fit would be wrong, "warning" if it may be.
+        columns: The columns; empty if the finding is about all of them.
+        message: What was found.
+        consequence: What it does to a density estimate, and what to do about it.
+    """
 
     severity: Severity
     columns: tuple[str, ...]
@@ -32,65 +50,73 @@ class Finding(NamedTuple):
         return f"{self.severity}: {where}{self.message}. {self.consequence}"
 
 
-class _Part(NamedTuple):
-    """A factor and its values in the rows where all of them are numbers."""
+class _FactorValues(NamedTuple):
+    """A factor and its values in the rows that have a number in every column."""
 
     factor: Factor
     values: np.ndarray
 
 
 def audit(frame: pd.DataFrame, schema: Schema) -> list[Finding]:
-    """Findings, the gravest first; none for clean data."""
-    values = [numbers(frame, factor.columns).values for factor in schema.factors]
+    """Look for problems in a table.
+
+    Args:
+        frame: The table.
+        schema: What its columns are.
+
+    Returns:
+        The findings, errors first; an empty list for clean data.
+    """
+    values = [read_numbers(frame, factor.columns).values for factor in schema.factors]
     finite = np.isfinite(np.concatenate(values, axis=1)).all(axis=1)
-    parts = [_Part(f, v[finite]) for f, v in zip(schema.factors, values, strict=True)]
-    found = [*_invalid(frame, schema), *_tiny(schema, int(finite.sum()))]
+    parts = [_FactorValues(f, v[finite]) for f, v in zip(schema.factors, values, strict=True)]
+    found = [*_find_invalid(frame, schema), *_find_small_sample(schema, int(finite.sum()))]
     if finite.sum() >= 2:
         for check in (
-            _suspicious,
-            _misnamed,
-            _constant,
-            _duplicates,
-            _grids,
-            _functions,
-            _outliers,
+            _find_suspicions,
+            _find_misnamed,
+            _find_constant,
+            _find_duplicates,
+            _find_grids,
+            _find_functions,
+            _find_outliers,
         ):
             found.extend(check(parts))
     return sorted(found, key=lambda finding: ("error", "warning").index(finding.severity))
 
 
-def _invalid(frame: pd.DataFrame, schema: Schema) -> Iterator[Finding]:
-    for trouble in troubles_of(schema.factors, frame):
-        bad = int(trouble.rows.sum())
+def _find_invalid(frame: pd.DataFrame, schema: Schema) -> Iterator[Finding]:
+    for problem in find_problems(schema.factors, frame):
+        bad = int(problem.rows.sum())
         message = f"{bad} of {len(frame)} rows {'is' if bad == 1 else 'are'} invalid"
-        yield Finding("error", trouble.columns, message, describe(frame, trouble))
+        yield Finding("error", problem.columns, message, describe_problem(frame, problem))
 
 
-def _tiny(schema: Schema, rows: int) -> Iterator[Finding]:
+def _find_small_sample(schema: Schema, rows: int) -> Iterator[Finding]:
     dim = schema.manifold().dim
-    wanted = max(50, 20 * dim)
-    if rows < wanted:
+    enough = max(MIN_ROWS, MIN_ROWS_PER_DIMENSION * dim)
+    if rows < enough:
         yield Finding(
             "warning",
             (),
             f"{rows} rows for {dim} dimensions is a small sample",
-            f"A flexible density will follow single points; below about {wanted} rows prefer a "
+            f"A flexible density will follow single points; below about {enough} rows prefer a "
             "simple one and judge it by held-out likelihood.",
         )
 
 
-def _suspicious(parts: list[_Part]) -> Iterator[Finding]:
+def _find_suspicions(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         for message, consequence in factor.kind.suspicions(values):
             yield Finding("error", factor.columns, message, consequence)
 
 
-def _misnamed(parts: list[_Part]) -> Iterator[Finding]:
-    """Columns whose names say another role of the same kind than the one they are given."""
+def _find_misnamed(parts: list[_FactorValues]) -> Iterator[Finding]:
+    """Find columns whose names stand for another role than the schema's."""
     for factor, _ in parts:
         for role, column in zip(factor.kind.roles, factor.columns, strict=False):
-            others = [r for r in factor.kind.roles if r != role and _says(column, r)]
-            if others and not _says(column, role):
+            others = [r for r in factor.kind.roles if r != role and _stands_for(column, r)]
+            if others and not _stands_for(column, role):
                 yield Finding(
                     "warning",
                     (column,),
@@ -99,11 +125,11 @@ def _misnamed(parts: list[_Part]) -> Iterator[Finding]:
                 )
 
 
-def _says(column: str, role: str) -> bool:
-    return any(t == role or (len(role) > 2 and t.startswith(role)) for t in tokens(column))
+def _stands_for(column: str, role: str) -> bool:
+    return any(t == role or (len(role) > 2 and t.startswith(role)) for t in split_name(column))
 
 
-def _constant(parts: list[_Part]) -> Iterator[Finding]:
+def _find_constant(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         for column, column_values in zip(factor.columns, values.T, strict=True):
             if np.ptp(column_values) == 0:
@@ -115,8 +141,8 @@ def _constant(parts: list[_Part]) -> Iterator[Finding]:
                 )
 
 
-def _duplicates(parts: list[_Part]) -> Iterator[Finding]:
-    """Rows that repeat, where some column is continuous, so that they should not."""
+def _find_duplicates(parts: list[_FactorValues]) -> Iterator[Finding]:
+    """Find repeated rows if some column is continuous, so that repetitions should be rare."""
     if not any(factor.kind.continuous for factor, _ in parts):
         return
     rows = pd.DataFrame(np.concatenate([values for _, values in parts], axis=1))
@@ -129,16 +155,16 @@ def _duplicates(parts: list[_Part]) -> Iterator[Finding]:
             f"{repeats} of {len(rows)} rows repeat an earlier row exactly",
             "A continuous density rewards itself without limit for spikes on repeated rows, and "
             "copies on both sides of a split make held-out scores too good. Remove them, give them "
-            "weights, or declare rounded columns as such.",
+            "weights, or declare rounded columns as rounded.",
         )
 
 
-def _grids(parts: list[_Part]) -> Iterator[Finding]:
+def _find_grids(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
         if not factor.kind.continuous:
             continue
         for column, column_values in zip(factor.columns, values.T, strict=True):
-            step = grid_step(column_values)
+            step = find_step(column_values)
             if step is not None:
                 distinct = len(np.unique(column_values))
                 yield Finding(
@@ -146,28 +172,28 @@ def _grids(parts: list[_Part]) -> Iterator[Finding]:
                     (column,),
                     f"all {len(column_values)} values are multiples of {step:g}, only {distinct} "
                     "of them distinct",
-                    "A continuous density can grow spikes on the grid, and its likelihood is then "
-                    f"without meaning. On a line, declare rounded(…, step={step:g}); for angles, "
+                    "A continuous density can grow spikes on the grid, which makes its likelihood "
+                    f"meaningless. On a line, declare rounded(…, step={step:g}); for angles, "
                     "judge fits by samples rather than by likelihood, or add the rounding back.",
                 )
 
 
-def _functions(parts: list[_Part]) -> Iterator[Finding]:
-    """Pairs of columns where one is nearly a smooth function of the other.
+def _find_functions(parts: list[_FactorValues]) -> Iterator[Finding]:
+    """Find pairs of columns where one is nearly a smooth function of the other.
 
-    In the order of a, neighbouring ranks of b differ by ½ mean(Δ²) / variance of what they would
-    at random: von Neumann's ratio of the ranks, about 1 − R² of b given a.
+    The test is von Neumann's ratio of ranks, ½ mean(Δ²) / variance, where Δ are the differences of
+    neighbouring ranks of b in the order of a. It is about 1 − R² of b given a.
     """
     columns = [
-        (i, name, column[:MOST_ROWS])
+        (i, name, column[:MAX_COMPARED_ROWS])
         for i, (factor, values) in enumerate(parts)
         for name, column in zip(factor.columns, values.T, strict=True)
     ]
     for (i, first, a), (j, second, b) in itertools.combinations(columns, 2):
-        if len(a) < 50 or (i == j and parts[i].factor.kind.bound):
+        if len(a) < MIN_COMPARED_ROWS or (i == j and parts[i].factor.kind.constrained):
             continue
         # Ranks of an exact function on two branches still differ by 2: a ratio of 24 / n².
-        if min(_von_neumann(a, b), _von_neumann(b, a)) < 0.002 + 30 / len(a) ** 2:
+        if min(_von_neumann_ratio(a, b), _von_neumann_ratio(b, a)) < 0.002 + 30 / len(a) ** 2:
             yield Finding(
                 "error",
                 (first, second),
@@ -177,45 +203,41 @@ def _functions(parts: list[_Part]) -> Iterator[Finding]:
             )
 
 
-MOST_ROWS = 20_000
-"""Of how many rows functions are looked for: sorting every pair of columns takes time."""
-
-
-def _von_neumann(a: np.ndarray, b: np.ndarray) -> float:
+def _von_neumann_ratio(a: np.ndarray, b: np.ndarray) -> float:
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 1.0
-    # Rows in random order first: ties in a must not inherit an order of the table.
+    # Shuffle the rows first: ties in a must not inherit the order of the table.
     shuffled = np.random.default_rng(0).permutation(len(a))
     ranks = np.unique(b, return_inverse=True)[1].astype(float)
     ordered = ranks[shuffled][np.argsort(a[shuffled], kind="stable")]
     return float(np.mean(np.diff(ordered) ** 2) / (2 * np.var(ranks)))
 
 
-def _outliers(parts: list[_Part]) -> Iterator[Finding]:
-    """Values more than 10 robust standard deviations from the median."""
+def _find_outliers(parts: list[_FactorValues]) -> Iterator[Finding]:
+    """Find values more than `MAX_DEVIATIONS` robust standard deviations from the median."""
     for factor, values in parts:
-        spread = factor.kind.spread(values)
-        if spread is None:
+        coordinates = factor.kind.outlier_coordinates(values)
+        if coordinates is None:
             continue
-        for column, shown, line in zip(factor.columns, values.T, spread.T, strict=True):
-            away = _deviations(line[np.isfinite(line)])
-            far = np.flatnonzero(away > 10)
+        for column, original, line in zip(factor.columns, values.T, coordinates.T, strict=True):
+            deviations = _deviations(line[np.isfinite(line)])
+            far = np.flatnonzero(deviations > MAX_DEVIATIONS)
             if len(far):
-                worst = shown[np.isfinite(line)][np.argmax(away)]
+                worst = original[np.isfinite(line)][np.argmax(deviations)]
                 yield Finding(
                     "warning",
                     (column,),
                     f"{len(far)} of {len(line)} values are very far from the rest, up to "
-                    f"{worst:.6g} (median {np.median(shown):.6g})",
+                    f"{worst:.6g} (median {np.median(original):.6g})",
                     "They stretch the scale on which the density is fitted and can dominate its "
                     "loss. Check them; if they are real and positive, declare positive(…).",
                 )
 
 
 def _deviations(line: np.ndarray) -> np.ndarray:
-    """Distances from the median over 1.4826 × the median distance on the same side of it.
+    """Divide distances from the median by 1.4826 × the median distance on the same side.
 
-    Each side has its own scale, so that a skew such as that of magnitudes is no outlier.
+    Each side has its own scale, so that skewed data, such as magnitudes, have no outliers.
     """
     centred = line - np.median(line)
     scales = [np.median(np.abs(side)) for side in (centred[centred <= 0], centred[centred >= 0])]

@@ -1,4 +1,4 @@
-"""The one error of this package."""
+"""The error of this package, and hints for misspelled words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 class TableError(ValueError):
-    """A table, a file or a schema that cannot be used: what, where, and how to mend it."""
+    """A table, a file or a schema cannot be used; the message says why and how to fix it."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint " Did you mean …?" where a known word is close, otherwise nothing."""
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean …?" if a known word is similar, otherwise an empty string."""
     known = list(known)
     lower = {k.lower(): k for k in reversed(known)}
     close = difflib.get_close_matches(word.lower(), lower, n=1)

@@ -1,4 +1,4 @@
-"""A factor: a name, a kind, and the user's columns in it."""
+"""Factors of a schema: a name, a kind, and the user's columns."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import nearest
-from .grammar import quoted
+from .errors import suggest
+from .grammar import quote
 from .kinds import KINDS, RESERVED, Kind, option_fields
 
-Written = tuple[tuple[str | None, str], ...]
-"""Columns as the user wrote them: (role, column), the role None where it was left to the order."""
+ColumnRole = tuple[str | None, str]
+"""(role, column) as the user wrote it; the role is None if the order of columns decides."""
 
 
-class Fault(Exception):
-    """What is wrong with a factor, and which of its words to point at ("" for the kind)."""
+class FactorError(Exception):
+    """What is wrong with a factor, and the word to point at ("" for the kind)."""
 
     def __init__(self, message: str, word: str = ""):
         self.message = message
@@ -25,39 +25,45 @@ class Fault(Exception):
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor of a schema; `written` keeps the user's order of columns for the output."""
+    """One factor of a schema.
+
+    Attributes:
+        name: Name of the factor.
+        kind: The kind of its columns, with options.
+        column_roles: The columns with their roles, in the user's order, which the output keeps.
+    """
 
     name: str
     kind: Kind
-    written: Written
+    column_roles: tuple[ColumnRole, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in the order in which the kind takes values."""
-        by_role = dict(self.written)
+        """The columns in the order of the kind's roles."""
+        by_role = dict(self.column_roles)
         if None in by_role:
             return self.output
         return tuple(by_role[role] for role in self.kind.roles)
 
     @property
     def output(self) -> tuple[str, ...]:
-        """The columns in the order in which the user wrote them."""
-        return tuple(column for _, column in self.written)
+        """The columns in the user's order."""
+        return tuple(column for _, column in self.column_roles)
 
     def text(self) -> str:
-        """The canonical form."""
-        columns = [f"{role}={quoted(c)}" if role else quoted(c) for role, c in self.written]
+        """Return the canonical one-line form."""
+        columns = [f"{role}={quote(c)}" if role else quote(c) for role, c in self.column_roles]
         defaults = {f.name: f.default for f in option_fields(type(self.kind))}
         options = [
             f"{key}={_value(value)}"
             for key, value in self.kind.options().items()
             if value != defaults[key]
         ]
-        return f"{quoted(self.name)}: {self.kind.name}({', '.join(columns + options)})"
+        return f"{quote(self.name)}: {self.kind.name}({', '.join(columns + options)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        named = [[role, column] if role else column for role, column in self.written]
+        """Return plain values for JSON."""
+        named = [[role, column] if role else column for role, column in self.column_roles]
         fixed = {"name": self.name, "kind": self.kind.name, "columns": named}
         return fixed | {"options": self.kind.options()}
 
@@ -67,30 +73,43 @@ def _value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
-    return quoted(str(value))
+    return quote(str(value))
 
 
 def make_factor(
-    name: str | None, kind: str, written: Sequence[tuple[str | None, str]], options: Mapping
+    name: str | None, kind: str, column_roles: Sequence[ColumnRole], options: Mapping[str, Any]
 ) -> Factor:
-    """A checked factor, or a `Fault`."""
+    """Build a factor from what the user wrote.
+
+    Args:
+        name: The factor's name; None for that of its first column.
+        kind: The name of the kind.
+        column_roles: The columns, with roles if written.
+        options: The options as written.
+
+    Returns:
+        The factor.
+
+    Raises:
+        FactorError: The kind, a column, a role or an option is wrong.
+    """
     if kind in RESERVED:
-        raise Fault(f"'{kind}': {RESERVED[kind]}")
+        raise FactorError(f"'{kind}': {RESERVED[kind]}")
     if kind not in KINDS:
         known = ", ".join(KINDS)
-        raise Fault(f"unknown kind '{kind}'.{nearest(kind, KINDS)} Kinds are {known}.")
-    made = KINDS[kind]
-    _check_known(made, options)
-    _check_roles(made, written)
-    read = _read_options(made, options)
+        raise FactorError(f"unknown kind '{kind}'.{suggest(kind, KINDS)} Kinds are {known}.")
+    cls = KINDS[kind]
+    _check_known(cls, options)
+    _check_roles(cls, column_roles)
+    read = _read_options(cls, options)
     try:
-        built = made(width=len(written), **read)
+        built = cls(width=len(column_roles), **read)
     except ValueError as error:
-        raise Fault(f"'{kind}' {error}") from None
-    wanted = built.widths()
-    if wanted:
-        raise Fault(f"'{kind}' takes {wanted}; {len(written)} given.")
-    return Factor(name or written[0][1], built, tuple(written))
+        raise FactorError(f"'{kind}' {error}") from None
+    expected = built.expected_columns()
+    if expected:
+        raise FactorError(f"'{kind}' takes {expected}; {len(column_roles)} given.")
+    return Factor(name or column_roles[0][1], built, tuple(column_roles))
 
 
 def _check_known(kind: type[Kind], options: Mapping[str, Any]) -> None:
@@ -98,39 +117,45 @@ def _check_known(kind: type[Kind], options: Mapping[str, Any]) -> None:
     has = f"It has {', '.join(known)}." if known else "It has none."
     for key in options:
         if key not in known:
-            raise Fault(f"'{kind.name}' has no option '{key}'.{nearest(key, known)} {has}", key)
+            raise FactorError(
+                f"'{kind.name}' has no option '{key}'.{suggest(key, known)} {has}", key
+            )
 
 
-def _check_roles(kind: type[Kind], written: Sequence[tuple[str | None, str]]) -> None:
-    roles = [role for role, _ in written]
+def _check_roles(kind: type[Kind], column_roles: Sequence[ColumnRole]) -> None:
+    roles = [role for role, _ in column_roles]
     example = ", ".join(f"{role}=…" for role in kind.roles)
     if kind.by_name and None in roles:
-        column = next(column for role, column in written if role is None)
-        raise Fault(f"'{kind.name}' takes its columns by name: {kind.name}({example}).", column)
+        column = next(column for role, column in column_roles if role is None)
+        raise FactorError(
+            f"'{kind.name}' takes its columns by name: {kind.name}({example}).", column
+        )
     given = [role for role in roles if role is not None]
     if given and None in roles:
-        raise Fault(f"'{kind.name}': give all columns by name or all in order, not both.", given[0])
+        raise FactorError(
+            f"'{kind.name}': give all columns by name or all in order, not both.", given[0]
+        )
     for role in given:
         if role not in kind.roles:
-            raise Fault(
+            raise FactorError(
                 f"'{kind.name}' has no column '{role}'; it takes {example or 'a list'}.", role
             )
         if given.count(role) > 1:
-            raise Fault(f"'{role}' is given twice.", role)
+            raise FactorError(f"'{role}' is given twice.", role)
     absent = [role for role in kind.roles if role not in given]
     if given and absent:
-        raise Fault(f"'{kind.name}' lacks {absent[0]}=…; it takes {example}.")
+        raise FactorError(f"'{kind.name}' lacks {absent[0]}=…; it takes {example}.")
 
 
 def _read_options(kind: type[Kind], options: Mapping[str, Any]) -> dict[str, Any]:
     fields = {field.name: field for field in option_fields(kind)}
     read = {}
-    for key, written in options.items():
+    for key, raw in options.items():
         try:
-            read[key] = fields[key].metadata["read"](written)
+            read[key] = fields[key].metadata["read"](raw)
         except ValueError as error:
-            raise Fault(f"{key} {error}", key) from None
+            raise FactorError(f"{key} {error}", key) from None
     for key, field in fields.items():
         if field.default is dataclasses.MISSING and key not in read:
-            raise Fault(f"'{kind.name}' needs {key}=…, which is never guessed.")
+            raise FactorError(f"'{kind.name}' needs {key}=…, which is never guessed.")
     return read

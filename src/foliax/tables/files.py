@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet, NPY and NPZ, by the name's ending."""
+"""Read and write tables: CSV, TSV, Parquet, NPY and NPZ, by the ending of the file's name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,19 @@ class _Format(NamedTuple):
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """The table in a file, in the format of its ending.
+    """Read a table from a file.
 
-    .csv, .tsv (also .gz): the first line names the columns; .parquet; .npy: a structured array, or
-    a plain one, whose columns are c0, c1, …; .npz: an array for each column, or (n, k) arrays a,
-    whose columns are a0, a1, ….
+    Args:
+        path: The file; its ending is the format. In .csv and .tsv (also .gz) the first line names
+            the columns. .npy holds a structured array, or a plain one, whose columns are c0, c1, ….
+            .npz holds an array for each column, or arrays a of shape (n, k), whose columns are a0,
+            a1, …. .parquet needs pyarrow.
+
+    Returns:
+        The table, with at least one row.
+
+    Raises:
+        TableError: The file is absent, empty, of unknown format, or not a table.
     """
     path = Path(path)
     format = _format(path)
@@ -40,7 +48,15 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a table in the format of the file's ending; numbers keep every digit."""
+    """Write a table to a file; numbers keep every digit.
+
+    Args:
+        frame: The table.
+        path: The file; its ending is the format, as for `read_table`.
+
+    Raises:
+        TableError: The folder is absent, the format is unknown or cannot hold the table.
+    """
     path = Path(path)
     format = _format(path)
     if not path.parent.is_dir():
@@ -54,7 +70,7 @@ def _format(path: Path) -> _Format:
         if name.endswith(ending):
             return format
     known = ", ".join(_FORMATS)
-    raise TableError(f"{path}: a table's format is told by its ending, one of {known}.")
+    raise TableError(f"{path}: the ending of a table's name must be one of {known}.")
 
 
 def _need_pyarrow() -> None:

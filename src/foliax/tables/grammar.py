@@ -1,7 +1,7 @@
 """The one-line form of a schema: `name: kind(column, role=column, option=value); …`.
 
-Words are bare, or in double quotes where they hold spaces or any of `:;,()="`. The name of a factor
-may be left out; it is then that of its first column.
+Words with spaces or any of `:;,()="` need double quotes. The name of a factor may be left out; it
+is then the name of its first column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 
 
 class Word(NamedTuple):
-    """A word or a mark, and where it begins."""
+    """A word or a mark, and its position in the text."""
 
     text: str
     place: int
@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 def error_at(source: str, place: int, message: str) -> TableError:
-    """An error that shows the place in the schema's text."""
+    """Return an error that points at a position in the schema's text."""
     begin = source.rfind("\n", 0, place) + 1
     end = source.find("\n", place)
     line = source[begin : len(source) if end < 0 else end]
@@ -49,26 +49,30 @@ def error_at(source: str, place: int, message: str) -> TableError:
     return TableError(f"Schema, character {place + 1}: {message}\n    {line}\n    {pointer}")
 
 
-def quoted(word: str) -> str:
-    """A word as it is to be written."""
+def quote(word: str) -> str:
+    """Put a word in double quotes if the grammar requires it."""
     if re.fullmatch(r'[^\s:;,()="]+', word):
         return word
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def calls(source: str) -> list[Call]:
-    """The factors as written."""
-    reader = _Reader(source)
+def parse_calls(source: str) -> list[Call]:
+    """Parse the factors of a schema.
+
+    Raises:
+        TableError: The text does not follow the grammar; the message points at the position.
+    """
+    parser = _Parser(source)
     found = []
-    while reader.peek().text or not found:
-        found.append(reader.call())
-        if reader.peek().text:
-            reader.expect(";", "between two factors")
+    while parser.peek().text or not found:
+        found.append(parser.call())
+        if parser.peek().text:
+            parser.expect(";", "between two factors")
     return found
 
 
-def _tokens(source: str) -> list[Word]:
+def _tokenize(source: str) -> list[Word]:
     found, place = [], 0
     while place < len(source):
         match = _TOKEN.match(source, place)
@@ -84,12 +88,12 @@ def _tokens(source: str) -> list[Word]:
     return [*found, Word("", len(source), mark=True)]
 
 
-class _Reader:
-    """Tokens, one after the other."""
+class _Parser:
+    """A recursive-descent parser over the tokens."""
 
     def __init__(self, source: str):
         self.source = source
-        self.tokens = _tokens(source)
+        self.tokens = _tokenize(source)
         self.at = 0
 
     def peek(self, ahead: int = 0) -> Word:

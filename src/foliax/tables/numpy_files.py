@@ -13,7 +13,7 @@ from .errors import TableError
 
 
 def read_npy(path: Path) -> pd.DataFrame:
-    """A structured array by its names; a plain one's columns are c0, c1, …."""
+    """Read a structured array by its names; columns of a plain array are c0, c1, …."""
     array = _load(path, np.ndarray)
     if array.dtype.names:
         return pd.DataFrame({name: array[name] for name in array.dtype.names})
@@ -21,7 +21,7 @@ def read_npy(path: Path) -> pd.DataFrame:
 
 
 def write_npy(frame: pd.DataFrame, path: Path) -> None:
-    """A plain array where the columns are c0, c1, …, a structured one otherwise."""
+    """Write a plain array if the columns are c0, c1, …, otherwise a structured array."""
     columns = _plain_columns(frame)
     if list(columns) == [f"c{i}" for i in range(len(columns))]:
         np.save(path, np.stack(list(columns.values()), axis=1))
@@ -33,7 +33,7 @@ def write_npy(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_npz(path: Path) -> pd.DataFrame:
-    """A column for each one-dimensional array; a0, a1, … for a two-dimensional array a."""
+    """Read a column from each one-dimensional array; a0, a1, … from a two-dimensional array a."""
     columns: dict[str, np.ndarray] = {}
     with _load(path, np.lib.npyio.NpzFile) as arrays:
         for name in arrays.files:
@@ -47,7 +47,7 @@ def read_npz(path: Path) -> pd.DataFrame:
 
 
 def write_npz(frame: pd.DataFrame, path: Path) -> None:
-    """An array for each column."""
+    """Write an array for each column."""
     columns: dict[str, Any] = _plain_columns(frame)
     if "file" in columns:
         raise TableError("NPZ cannot hold a column called 'file'. Rename it, or write a CSV.")
@@ -60,7 +60,7 @@ def _load(path: Path, wanted: type) -> Any:
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise TableError(f"{path} cannot be read as NumPy's {path.suffix}: {error}") from None
     if not isinstance(loaded, wanted):
-        raise TableError(f"{path} is not what its ending {path.suffix} says. Rename it.")
+        raise TableError(f"{path} does not contain what its ending {path.suffix} says. Rename it.")
     return loaded
 
 
@@ -74,7 +74,7 @@ def _columns(path: Path, name: str, array: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _plain_columns(frame: pd.DataFrame) -> dict[str, np.ndarray]:
-    """NumPy values that need no pickling: numbers, or text of fixed width."""
+    """Convert columns to NumPy values that need no pickling: numbers, or text of fixed width."""
     found = {}
     for i, name in enumerate(frame.columns):
         values = frame.iloc[:, i].to_numpy()

@@ -1,4 +1,4 @@
-"""Units of what repeats: angles, hours of the day, days of the year."""
+"""Units of values that repeat: angles, hours of the day, days of the year."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import NamedTuple
 
 
 class Turn(NamedTuple):
-    """A unit of what repeats: its symbol, how many make a turn, where the axis begins."""
+    """A unit of values that repeat.
+
+    Attributes:
+        symbol: Symbol of the unit on an axis.
+        period: Length of a full turn in this unit.
+        start: Where an axis starts.
+    """
 
     symbol: str
     period: float
@@ -21,3 +27,4 @@ TURNS = {
     "day_of_year": Turn("day of year", 365.25, 1.0),
     "months": Turn("month", 12.0, 1.0),
 }
+"""Units by the name that schemas use."""

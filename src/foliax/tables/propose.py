@@ -1,4 +1,4 @@
-"""A schema proposed from a table's names and ranges, with all that was assumed."""
+"""Propose a schema from the names and values of a table's columns, and state the assumptions."""
 
 from __future__ import annotations
 
@@ -8,77 +8,89 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .columns import numbers
+from .columns import read_numbers
 from .errors import TableError
-from .grammar import quoted
-from .guesses import SEVERAL, Guess, Pool
-from .infer_column import single
+from .grammar import quote
+from .guess import ColumnValues, Guess
+from .infer_column import infer_column
+from .infer_group import GROUP_RULES
 from .schema import Schema
 
 
 class Proposal(NamedTuple):
-    """A schema to be read and corrected, and what it assumes, a sentence for each guess."""
+    """A schema to review and correct, and its assumptions, a sentence for each."""
 
     schema: Schema
     assumed: list[str]
 
 
 def propose(frame: pd.DataFrame) -> Proposal:
-    """A schema for a table; columns that are no numbers are left out, and that is said."""
+    """Propose a schema for a table.
+
+    Args:
+        frame: The table. Columns without numbers are left out.
+
+    Returns:
+        The schema and its assumptions, which also say what is left out.
+
+    Raises:
+        TableError: The table has no rows, or no column can be used.
+    """
     if len(frame) == 0:
         raise TableError("The table has no rows to propose a schema from. Add data.")
-    pool, assumed = _pool(frame)
-    guesses = list(_guesses(pool))
+    columns, assumed = _numeric_columns(frame)
+    guesses = list(_infer_all(columns))
     kept = [guess for guess in guesses if guess.call is not None]
     if not kept:
         why = " ".join([*assumed, *(guess.assumed for guess in guesses)])
         raise TableError(f"No column of the table can be used. {why}")
     used: list[str] = []
     parts = []
-    for guess in sorted(kept, key=lambda g: min(list(pool).index(c) for c in g.columns)):
+    for guess in sorted(kept, key=lambda g: min(list(columns).index(c) for c in g.columns)):
         used.append(_unused(guess.name, used))
-        parts.append(f"{quoted(used[-1])}: {guess.call}")
-    schema = Schema.parse("; ".join(parts)).settle(frame)
+        parts.append(f"{quote(used[-1])}: {guess.call}")
+    schema = Schema.parse("; ".join(parts)).infer_conventions(frame)
     return Proposal(schema, assumed + [guess.assumed for guess in guesses])
 
 
-def _pool(frame: pd.DataFrame) -> tuple[Pool, list[str]]:
-    """The columns of numbers, in the rows where all of these are finite; what was left out."""
+def _numeric_columns(frame: pd.DataFrame) -> tuple[ColumnValues, list[str]]:
+    """Return the numeric columns, in the rows where all are finite, and what is left out."""
     found: dict[str, np.ndarray] = {}
-    said = []
+    remarks = []
     for label in frame.columns:
         column = str(label)
         try:
-            values = numbers(frame, [column]).values[:, 0]
+            values = read_numbers(frame, [column]).values[:, 0]
         except TableError as error:
-            said.append(f"{column}: left out. {error}")
+            remarks.append(f"{column}: left out. {error}")
             continue
-        share = np.isfinite(values).mean()
-        if share > 0.5:
+        if np.isfinite(values).mean() > 0.5:
             found[column] = values
         else:
             why = "Most of it is missing, or text (categories are not yet supported)."
-            said.append(f"{column}: left out. {why}")
+            remarks.append(f"{column}: left out. {why}")
     if not found:
-        return {}, said
+        return {}, remarks
     finite = np.isfinite(np.stack(list(found.values()))).all(axis=0)
     if not finite.any():
         raise TableError("No row has a number in every column. Fill or remove columns first.")
     if not finite.all():
-        said.append(f"{int((~finite).sum())} of {len(frame)} rows lack a number, and were ignored.")
-    return {column: values[finite] for column, values in found.items()}, said
+        remarks.append(
+            f"{int((~finite).sum())} of {len(frame)} rows lack a number and were ignored."
+        )
+    return {column: values[finite] for column, values in found.items()}, remarks
 
 
-def _guesses(pool: Pool) -> Iterator[Guess]:
-    left = dict(pool)
-    for guess_at in SEVERAL:
-        for guess in guess_at(left):
+def _infer_all(columns: ColumnValues) -> Iterator[Guess]:
+    left = dict(columns)
+    for infer_group in GROUP_RULES:
+        for guess in infer_group(left):
             if all(column in left for column in guess.columns):
                 yield guess
                 for column in guess.columns:
                     del left[column]
     for column, values in left.items():
-        yield single(column, values)
+        yield infer_column(column, values)
 
 
 def _unused(name: str, used: list[str]) -> str:

@@ -1,9 +1,8 @@
-"""A schema: what the columns of a table are, and the way to a manifold's points and back."""
+"""Schemas: what the columns of a table are, and how they become points of a manifold."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,20 +16,21 @@ from jaxtyping import Float
 
 from ..manifolds import AbstractManifold, Product
 from ..manifolds.local import ResolutionError
-from .clean import Prepared, prepare
-from .columns import column, numbers
+from .columns import get_column
 from .errors import TableError
 from .factor import Factor
 from .kinds import Measure
-from .kinds.base import UNIFORM, times_uniform
+from .kinds.labels import UNIFORM, relative_to_uniform
 from .periods import Turn
-from .schema_parser import factor_of_table, factors_of_text
+from .prepare import PreparedTable, infer_and_prepare, infer_conventions, prepare
+from .schema_parser import parse_table, parse_text
 
 VERSION = 1
+"""Version of the JSON form."""
 
 
 class Axes(TypedDict):
-    """For each factor its axes' labels and units, as `plots.draw` takes them."""
+    """Labels and units of each factor's axes, as `plots.draw` takes them."""
 
     labels: list[list[str]]
     units: list[list[str | Turn]]
@@ -38,32 +38,62 @@ class Axes(TypedDict):
 
 @dataclass(frozen=True)
 class Schema:
-    """The factors of a table's manifold, in order; columns that none of them names are ignored."""
+    """The factors of a table, in order. Columns that no factor names are ignored."""
 
     factors: tuple[Factor, ...]
 
     def __post_init__(self):
         if not self.factors:
             raise TableError("The schema has no factors. Add one, e.g. depth: positive(depth).")
-        _once("factor", [factor.name for factor in self.factors])
-        _once("column", self.columns)
+        _check_unique("factor", [factor.name for factor in self.factors])
+        _check_unique("column", self.columns)
 
     @classmethod
     def parse(cls, text: str) -> Schema:
-        """From the one-line form, e.g. "where: sphere(lat=lat, lon=long); n: count(stations)"."""
-        return cls(factors_of_text(text))
+        """Parse the one-line form.
+
+        Args:
+            text: For example "where: sphere(lat=lat, lon=long); n: count(stations)".
+
+        Returns:
+            The schema.
+
+        Raises:
+            TableError: The text is not a schema; the message points at the position.
+        """
+        return cls(parse_text(text))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Schema:
-        """From a table for each factor, as TOML has them: kind, columns, and options beside."""
-        return cls(tuple(factor_of_table(name, table) for name, table in tables.items()))
+        """Build a schema from nested tables, as TOML has them.
+
+        Args:
+            tables: For each factor, by name, a table with `kind`, `columns` and the options.
+
+        Returns:
+            The schema.
+
+        Raises:
+            TableError: A factor is wrong; the message names it.
+        """
+        return cls(tuple(parse_table(name, table) for name, table in tables.items()))
 
     @classmethod
     def load(cls, source: str | Path) -> Schema:
-        """From a .toml or .json file, or, if it is neither, from the one-line form itself."""
+        """Load a schema.
+
+        Args:
+            source: A .toml or .json file. Any other text is the one-line form itself.
+
+        Returns:
+            The schema.
+
+        Raises:
+            TableError: The file is absent or not a schema.
+        """
         suffix = Path(source).suffix.lower() if len(str(source)) < 1000 else ""
         if suffix in (".yaml", ".yml"):
-            raise TableError(f"{source}: schemas are TOML or JSON files, not YAML.")
+            raise TableError(f"{source}: a schema is a TOML or JSON file, not YAML. Convert it.")
         if suffix not in (".toml", ".json"):
             return cls.parse(str(source))
         try:
@@ -74,12 +104,12 @@ class Schema:
         except ValueError as error:
             raise TableError(f"{source} is not valid {suffix[1:].upper()}: {error}") from None
         if not isinstance(tables, dict):
-            raise TableError(f"{source}: a schema file holds a table for each factor.")
+            raise TableError(f"{source}: a schema file must hold a table for each factor.")
         return cls._of_json(tables) if "factors" in tables else cls.from_dict(tables)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """From what `to_json` gave."""
+        """Read what `to_json` wrote."""
         try:
             return cls._of_json(json.loads(text))
         except json.JSONDecodeError as error:
@@ -89,18 +119,18 @@ class Schema:
     def _of_json(cls, stored: Any) -> Schema:
         if not isinstance(stored, dict) or stored.get("version") != VERSION:
             raise TableError(
-                f"The schema is not of version {VERSION}, the one this foliax reads. "
+                f"The schema is not of version {VERSION}, which this foliax reads. "
                 "Use the foliax that wrote it, or a newer one."
             )
-        return cls(tuple(factor_of_table(None, table) for table in stored.get("factors", [])))
+        return cls(tuple(parse_table(None, table) for table in stored.get("factors", [])))
 
     def to_json(self) -> str:
-        """All of it, as JSON text; `from_json` gives back an equal schema."""
+        """Return JSON text; `from_json` reads it back to an equal schema."""
         factors = [factor.to_dict() for factor in self.factors]
         return json.dumps({"version": VERSION, "factors": factors}, ensure_ascii=False)
 
     def text(self) -> str:
-        """The canonical one-line form, which parses back to an equal schema."""
+        """Return the canonical one-line form; `parse` reads it back to an equal schema."""
         return "; ".join(factor.text() for factor in self.factors)
 
     def __str__(self) -> str:
@@ -112,23 +142,28 @@ class Schema:
         return tuple(column for factor in self.factors for column in factor.output)
 
     def manifold(self) -> AbstractManifold:
-        """The product of the factors' manifolds, or the only one."""
+        """Return the product of the factors' manifolds; a single factor has no product."""
         parts = [factor.kind.manifold() for factor in self.factors]
         return parts[0] if len(parts) == 1 else Product(*parts)
 
     def measure(self, *, uniform: bool = False) -> Measure:
-        """What a density is per, in the user's units, and what to add to foliax's log density.
+        """Return the unit of a density, and what to add to foliax's log density to get it.
 
-        `uniform`: in multiples of the uniform density for the factors of finite volume.
+        Args:
+            uniform: Whether to use multiples of the uniform density for factors of finite volume.
+                By default densities are per the user's units.
+
+        Returns:
+            The label and the log of the unit.
         """
         each = [_measure(factor, uniform) for factor in self.factors]
-        # Multiples of several uniform densities are multiples of their product's.
+        # A product of multiples of uniform densities is a multiple of the product's.
         others = [m.label for m in each if m.label != UNIFORM]
         labels = others if len(others) == len(each) else [UNIFORM, *others]
         return Measure(" · ".join(labels), sum(m.log_unit for m in each))
 
     def axes(self) -> Axes:
-        """The user's names and units for a picture: `plots.draw(density, rows, **axes(), …)`."""
+        """Return labels and units for a plot: `plots.draw(density, rows, **axes(), …)`."""
         each = [factor.kind.axes(factor.name, factor.columns) for factor in self.factors]
         return {
             "labels": [[axis.label for axis in axes] for axes in each],
@@ -136,8 +171,8 @@ class Schema:
         }
 
     @contextlib.contextmanager
-    def naming_columns(self) -> Iterator[None]:
-        """Within this, a refusal of a coordinate of the points names the columns it is made of."""
+    def name_columns_in_errors(self) -> Iterator[None]:
+        """Convert a `ResolutionError` of a coordinate to a `TableError` that names its columns."""
         try:
             yield
         except ResolutionError as error:
@@ -147,39 +182,91 @@ class Schema:
             what = "Columns" if len(factor.columns) > 1 else "Column"
             raise TableError(f"{what} {columns}: {error.reason}") from error
 
-    def only(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The schema's columns of a table; an error where it lacks one."""
-        return pd.DataFrame({name: column(frame, name) for name in self.columns})
+    def select_columns(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table of the schema's columns only.
 
-    def settle(self, frame: pd.DataFrame) -> Schema:
-        """The schema with the conventions that the data show, where it does not state them.
-
-        Where a turn begins: longitudes past 180 then come back past 180.
+        Raises:
+            TableError: The table lacks a column.
         """
-        kept = frame.iloc[prepare(self.factors, frame, drop_invalid=True, project=True).kept]
-        return Schema(
-            tuple(
-                dataclasses.replace(f, kind=f.kind.settle(numbers(kept, f.columns).values))
-                for f in self.factors
-            )
+        return pd.DataFrame({name: get_column(frame, name) for name in self.columns})
+
+    def infer_conventions(self, frame: pd.DataFrame) -> Schema:
+        """Infer conventions that the schema does not state, such as where a turn starts.
+
+        Longitudes beyond 180 in the data are then also beyond 180 in samples.
+
+        Args:
+            frame: The table. Invalid rows do not count.
+
+        Returns:
+            The schema with these options set.
+
+        Raises:
+            TableError: The table lacks a column, or no row is valid.
+        """
+        return Schema(infer_conventions(self.factors, frame))
+
+    def infer_and_prepare(
+        self, frame: pd.DataFrame, *, drop_invalid: bool = False, project: bool = False
+    ) -> tuple[Schema, PreparedTable]:
+        """Infer conventions and prepare the table by them, reading its columns once.
+
+        Args:
+            frame: The table.
+            drop_invalid: As for `prepare`.
+            project: As for `prepare`.
+
+        Returns:
+            What `infer_conventions` returns, and what that schema's `prepare` returns.
+
+        Raises:
+            TableError: As for `infer_conventions` and `prepare`.
+        """
+        factors, prepared = infer_and_prepare(
+            self.factors, frame, drop_invalid=drop_invalid, project=project
         )
+        return Schema(factors), prepared
 
     def prepare(
         self, frame: pd.DataFrame, *, drop_invalid: bool = False, project: bool = False
-    ) -> Prepared:
-        """Points, which rows they are, and a report; invalid rows are an error by default.
+    ) -> PreparedTable:
+        """Convert a table to points.
 
-        `project` moves invalid values to the nearest valid ones where there are such (normalises
-        vectors, rounds counts, wraps angles); `drop_invalid` drops what is invalid then.
+        Args:
+            frame: The table.
+            drop_invalid: Whether to drop invalid rows. By default they are an error, so that no
+                row is lost unnoticed.
+            project: Whether to first move invalid values to the nearest valid ones: normalize
+                vectors, round counts, wrap angles. By default values are not changed.
+
+        Returns:
+            The points, the positions of their rows, and a report.
+
+        Raises:
+            TableError: A row is invalid, or no row is valid; the message names the first one.
         """
         return prepare(self.factors, frame, drop_invalid=drop_invalid, project=project)
 
     def encode(self, frame: pd.DataFrame) -> Float[np.ndarray, "rows size"]:
-        """The points of a table, of which every row must be valid."""
+        """Convert a table without invalid rows to points.
+
+        Raises:
+            TableError: A row is invalid.
+        """
         return self.prepare(frame).points
 
     def decode(self, points: np.ndarray) -> pd.DataFrame:
-        """A table, in the user's columns, units and conventions, of points."""
+        """Convert points to a table in the user's columns, units and conventions.
+
+        Args:
+            points: Points of the schema's manifold, of shape (rows, size).
+
+        Returns:
+            The table.
+
+        Raises:
+            TableError: The points have another size, or are not finite.
+        """
         points = np.asarray(points, np.float64)
         sizes = [factor.kind.manifold().size for factor in self.factors]
         if points.ndim != 2 or points.shape[1] != sum(sizes):
@@ -188,7 +275,7 @@ class Schema:
             )
         if not np.isfinite(points).all():
             row = int(np.argmin(np.isfinite(points).all(axis=1)))
-            raise TableError(f"Point {row + 1} is not finite: it is in no column's range.")
+            raise TableError(f"Point {row + 1} is not finite, so no column can hold it.")
         columns: dict[str, np.ndarray] = {}
         parts = np.split(points, np.cumsum(sizes)[:-1], axis=1)
         for factor, part in zip(self.factors, parts, strict=True):
@@ -199,13 +286,13 @@ class Schema:
 
 
 def _measure(factor: Factor, uniform: bool) -> Measure:
-    relative = times_uniform(factor.kind.manifold())
+    relative = relative_to_uniform(factor.kind.manifold())
     if uniform and np.isfinite(relative.log_unit):
         return relative
     return factor.kind.measure(factor.columns)
 
 
-def _once(what: str, names: Sequence[str]) -> None:
+def _check_unique(what: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise TableError(f"The schema has the {what} '{name}' twice. Each may appear once.")

@@ -6,21 +6,34 @@ import csv
 import gzip
 import io
 import warnings
+import zlib
 from pathlib import Path
 
 import pandas as pd
 
-from .columns import LINES
+from .columns import FIRST_LINE
 from .errors import TableError
 
 
 def read_text(path: Path, separator: str) -> pd.DataFrame:
-    """A table, with the line of its first row in `attrs` where every row is one line."""
+    """Read a table; the file is opened once.
+
+    Args:
+        path: A file in UTF-8; it is decompressed if its name ends in .gz.
+        separator: What separates the fields of a line.
+
+    Returns:
+        The table. Its `attrs` hold the line of the first row if every row is one line.
+
+    Raises:
+        TableError: The file is not such a table.
+    """
     names: list[str] = []
     try:
-        names = _header(path, separator)
+        content = _read_bytes(path)
+        names = _read_header(path, content, separator)
         _check_header(path, names, separator)
-        table = _body(path, separator)
+        table = _read_rows(content, separator)
     except UnicodeDecodeError:
         raise TableError(f"{path} is not a text file in UTF-8. Save it as UTF-8.") from None
     except pd.errors.ParserWarning:
@@ -28,55 +41,62 @@ def read_text(path: Path, separator: str) -> pd.DataFrame:
             f"{path}: rows have more fields than the header has names, {len(names)}. Name every "
             "column."
         ) from None
-    except (pd.errors.ParserError, csv.Error, gzip.BadGzipFile) as error:
+    except (pd.errors.ParserError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableError(f"{path} cannot be read as a table: {error}".strip()) from None
     table.columns = names
-    with _open(path) as file:
-        one_line_each = sum(1 for _ in file) == len(table) + 1
-    if one_line_each:
-        table.attrs[LINES] = 2
+    if _count_lines(content) == len(table) + 1:
+        table.attrs[FIRST_LINE] = 2
     return table
 
 
-def _body(path: Path, separator: str) -> pd.DataFrame:
-    with warnings.catch_warnings():
-        # Without index_col=False the first of too many fields would silently become the index.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(
-            path, sep=separator, encoding="utf-8-sig", skipinitialspace=True, index_col=False
-        )
-
-
 def write_text(frame: pd.DataFrame, path: Path, separator: str) -> None:
-    """Numbers in the shortest form that reads back to the same float."""
+    """Write a table; numbers take the shortest form that reads back to the same float."""
     frame.to_csv(path, sep=separator, index=False)
 
 
-def _open(path: Path) -> io.TextIOWrapper:
-    if path.suffix.lower() == ".gz":
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+def _read_bytes(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
 
 
-def _header(path: Path, separator: str) -> list[str]:
-    with _open(path) as file:
-        rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
-        first = next((row for row in rows if row), None)
+def _read_header(path: Path, content: bytes, separator: str) -> list[str]:
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    rows = csv.reader(text, delimiter=separator, skipinitialspace=True)
+    first = next((row for row in rows if row), None)
     if first is None:
         raise TableError(f"{path} is empty. Its first line should name the columns.")
     return [name.strip() for name in first]
 
 
+def _read_rows(content: bytes, separator: str) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # Without index_col=False the first of too many fields would silently become the index.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return pd.read_csv(
+            io.BytesIO(content),
+            sep=separator,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            index_col=False,
+        )
+
+
+def _count_lines(content: bytes) -> int:
+    """Count lines as Python does: they end with \\n, \\r or \\r\\n, or with the file."""
+    ends = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
+    return ends + (not content.endswith((b"\n", b"\r")))
+
+
 def _check_header(path: Path, names: list[str], separator: str) -> None:
-    for other, called in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
+    for other, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
         if len(names) == 1 and other in names[0] and other != separator:
             raise TableError(
                 f"{path}: its only column is called '{names[0]}'; it seems to be separated by "
-                f"{called}. A .csv is separated by commas, a .tsv by tabs."
+                f"{word}. A .csv is separated by commas, a .tsv by tabs."
             )
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise TableError(f"{path}: two columns are called '{twice[0]}'. Rename one.")
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise TableError(f"{path}: two columns are called '{repeated[0]}'. Rename one.")
     if all(_is_number(name) for name in names):
         raise TableError(
             f"{path}: the first line is {', '.join(names[:4])}, numbers instead of names. Add a "

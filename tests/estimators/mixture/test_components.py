@@ -20,7 +20,7 @@ from foliax.estimators.mixture import (
     torus,
 )
 from foliax.evaluation import estimate, log_densities
-from foliax.manifolds.rotations import rotation_of_quaternion
+from foliax.manifolds.quaternions import rotation_of_quaternion
 
 KEY = jax.random.key(0)
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...manifolds.rotations import quaternion_of_rotation, rotation_of_quaternion
+from ...manifolds.quaternions import quaternion_of_rotation, rotation_of_quaternion
 from ...manifolds.torus import wrap
 from ...registry import storable
 from ..base import UnsupportedManifoldError

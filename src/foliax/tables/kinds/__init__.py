@@ -1,37 +1,32 @@
-"""The kinds of columns. To add one: a `Kind` beside these, its line here, a row in the tests."""
+"""Column kinds: how columns become points of a manifold and back. One kind per file.
 
-from .angles import CircleKind, SphereKind, TorsionsKind
-from .base import Check, Kind, Measure, Suspicion, option_fields
-from .numbers import CountKind, IntegerKind, IntervalKind, PositiveKind, RealKind, RoundedKind
-from .rotations import EulerKind, MatrixKind, QuaternionKind, RotvecKind
-from .vectors import AxisKind, DirectionKind, FrameKind
+`base` has the interface and `column_kind`, the decorator that registers a kind. `options`,
+`labels`, `periodic`, `unit_vectors`, `orthonormal`, `rotation` and `whole_numbers` are shared
+helpers. All modules of the package are imported, so that a new kind is one new file.
+"""
 
-KINDS: dict[str, type[Kind]] = {
-    kind.name: kind
-    for kind in (
-        SphereKind,
-        CircleKind,
-        TorsionsKind,
-        DirectionKind,
-        AxisKind,
-        QuaternionKind,
-        EulerKind,
-        RotvecKind,
-        MatrixKind,
-        FrameKind,
-        RealKind,
-        PositiveKind,
-        IntervalKind,
-        CountKind,
-        IntegerKind,
-        RoundedKind,
-    )
-}
+import importlib
+import pkgutil
+
+from .base import KINDS, Check, Kind, Measure, Suspicion, column_kind
+from .options import option_fields
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 RESERVED = {
     "category": "Categories are not yet supported. Leave the column out, or split the table by it "
     "and fit each part.",
 }
-"""Kinds that are to come, and what to do until then."""
+"""Names of kinds that are planned, each with what to do until then."""
 
-__all__ = ["KINDS", "RESERVED", "Check", "Kind", "Measure", "Suspicion", "option_fields"]
+__all__ = [
+    "KINDS",
+    "RESERVED",
+    "Check",
+    "Kind",
+    "Measure",
+    "Suspicion",
+    "column_kind",
+    "option_fields",
+]

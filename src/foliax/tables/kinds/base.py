@@ -1,49 +1,53 @@
-"""What a kind of column is, and how its options are declared and read."""
+"""The interface of column kinds, and the decorator that registers them."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from ...manifolds import AbstractManifold
 from ..periods import Turn
+from .options import option_fields
 
 Values = Float[np.ndarray, "rows width"]
+"""Rows in the user's units, one column for each role of the kind."""
 Points = Float[np.ndarray, "rows size"]
+"""Flat points of the kind's manifold."""
 
 
 class Measure(NamedTuple):
-    """What a density is per: `log_unit` is added to foliax's log density to express it so."""
+    """The unit of a density; foliax's log density plus `log_unit` is the log density in it."""
 
     label: str
     log_unit: float
 
 
-class Shown(NamedTuple):
-    """An axis of a picture: its label, and its unit, a word or what repeats."""
+class AxisLabel(NamedTuple):
+    """Label and unit of one axis of a plot; the unit is a word, or a `Turn` if values repeat."""
 
     label: str
     unit: str | Turn = ""
 
 
 class Check(NamedTuple):
-    """One thing that can be wrong.
+    """One way in which values can be invalid.
 
-    `bad`: of shape (rows, width) where single values are wrong, (rows,) where whole rows are;
-    `say`: the complaint about one such value, or about one such row.
+    Attributes:
+        bad: Which are: shape (rows, width) for single values, (rows,) for whole rows.
+        describe: Says what is wrong with one such value, or with one such row.
     """
 
     bad: np.ndarray
-    say: Callable[[Any], str]
+    describe: Callable[[Any], str]
 
 
 class Suspicion(NamedTuple):
-    """What the values of a factor suggest though each could be right, and what it would do."""
+    """A sign that a column is declared wrongly although its values are valid, and the effect."""
 
     message: str
     consequence: str
@@ -51,19 +55,20 @@ class Suspicion(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind(abc.ABC):
-    """How `width` columns are the points of one manifold: units, conventions, checks.
+    """A map between `width` columns and the points of one manifold: units, conventions, checks.
 
-    Values are rows in the user's units, in the order of `roles` (or as written where there are no
-    roles); points are the manifold's. Fields other than `width` are the kind's options.
+    Values are rows in the user's units, in the order of `roles`, or of the schema if there are no
+    roles. Fields other than `width` are the kind's options. `column_kind` registers a kind.
     """
 
     width: int
 
     name: ClassVar[str]
+    """The word for the kind in schemas; `column_kind` sets it."""
     roles: ClassVar[tuple[str, ...]] = ()
-    """What the columns are for; empty: any number of them, all alike."""
+    """Names of the columns' roles; empty if the kind takes any number of similar columns."""
     by_name: ClassVar[bool] = False
-    """Whether columns must be given as role=column, because their order would be a guess."""
+    """Whether columns must be written role=column, because their order would be a guess."""
 
     @property
     def integral(self) -> bool:
@@ -72,146 +77,95 @@ class Kind(abc.ABC):
 
     continuous: ClassVar[bool] = True
     """Whether equal values should be rare."""
-    bound: ClassVar[bool] = False
-    """Whether columns are tied to each other by a constraint, as a unit vector's are."""
+    constrained: ClassVar[bool] = False
+    """Whether columns depend on each other, as the components of a unit vector do."""
 
-    def widths(self) -> str | None:
-        """How many columns are wanted, if not these."""
+    def expected_columns(self) -> str | None:
+        """Describe the columns that the kind needs; None if `width` is right."""
         if self.roles and self.width != len(self.roles):
             return f"{len(self.roles)} columns ({', '.join(self.roles)})"
         return None if self.width else "at least one column"
 
     @abc.abstractmethod
     def manifold(self) -> AbstractManifold:
-        """Where the points are."""
+        """Return the manifold of the points."""
 
     @abc.abstractmethod
     def checks(self, values: Values) -> Iterator[Check]:
-        """What could be wrong with finite values."""
+        """Check finite values."""
 
     @abc.abstractmethod
     def encode(self, values: Values) -> Points:
-        """Points of values that pass the checks."""
+        """Convert values that pass the checks to points."""
 
     @abc.abstractmethod
     def decode(self, points: Points) -> Values:
-        """Values, in the user's units and conventions, of points."""
+        """Convert points to values in the user's units and conventions."""
 
     @abc.abstractmethod
     def measure(self, columns: Sequence[str]) -> Measure:
-        """The measure in the user's units."""
+        """Return the unit of a density over these columns."""
 
-    def axes(self, name: str, columns: Sequence[str]) -> tuple[Shown, ...]:
-        """What the axes of a picture of the factor `name` say; by default, its columns."""
-        return tuple(Shown(column) for column in columns)
+    def axes(self, name: str, columns: Sequence[str]) -> tuple[AxisLabel, ...]:
+        """Label the axes of a plot of the factor `name`; by default with its columns."""
+        return tuple(AxisLabel(column) for column in columns)
 
-    def mend(self, values: Values) -> Values:
-        """The nearest valid values, where there is such a thing; otherwise the values."""
+    def project(self, values: Values) -> Values:
+        """Return the nearest valid values; values without one stay as they are."""
         return values
 
-    def settle(self, values: Values) -> Kind:
-        """The kind with what the values tell of the user's conventions, where it was not said."""
+    def infer_conventions(self, values: Values) -> Kind:
+        """Return the kind with conventions taken from the values where no option states them."""
         return self
 
     def suspicions(self, values: Values) -> Iterator[Suspicion]:
-        """What looks like a mistake in the declaration."""
+        """Look for signs that the column is declared wrongly."""
         yield from ()
 
-    def spread(self, values: Values) -> Values | None:
-        """Where the range is unbounded: the coordinates on which an outlier is far away."""
+    def outlier_coordinates(self, values: Values) -> Values | None:
+        """Return coordinates in which outliers are far from the median; None if bounded."""
         return None
 
     def options(self) -> dict[str, Any]:
-        """The options that are set."""
+        """Return the options that are set."""
         named = {f.name: getattr(self, f.name) for f in option_fields(type(self))}
         return {key: value for key, value in named.items() if value is not None}
 
 
-Reader = Callable[[Any], Any]
+K = TypeVar("K", bound=type[Kind])
+
+KINDS: dict[str, type[Kind]] = {}
+"""All column kinds by name, in the order in which users see them."""
+
+_orders: dict[str, int] = {}
 
 
-def option(read: Reader, **default: Any) -> Any:
-    """A field that is an option of the kind; `read` takes what the user wrote, or raises."""
-    return dataclasses.field(metadata={"read": read}, **default)
+def column_kind(name: str, *, order: int) -> Callable[[K], K]:
+    """Register a column kind, so that schemas, error messages and the reference know it.
 
+    Put it above `@dataclass`.
 
-def option_fields(kind: type[Kind]) -> list[dataclasses.Field]:
-    """The options that a kind has."""
-    return [field for field in dataclasses.fields(kind) if "read" in field.metadata]
+    Args:
+        name: The word for the kind in schemas. Stored schemas contain it: never change it.
+        order: Place in the list of kinds. Positions and angles have 10 to 30, vectors 40 and 50,
+            rotations and frames 60 to 100, numbers 110 and above.
 
+    Returns:
+        A decorator that returns the class itself.
 
-def number(written: Any) -> float:
-    """A finite number."""
-    try:
-        value = float(written)
-    except (TypeError, ValueError):
-        raise ValueError(f"must be a number, not '{written}'.") from None
-    if not np.isfinite(value) or isinstance(written, bool):
-        raise ValueError(f"must be a finite number, not '{written}'.")
-    return value
+    Raises:
+        ValueError: Another kind has this name.
+    """
 
+    def register(kind: K) -> K:
+        if name in KINDS:
+            raise ValueError(f"The column kind '{name}' is {KINDS[name]}: choose another name.")
+        kind.name = name
+        _orders[name] = order
+        KINDS[name] = kind
+        in_order = sorted(KINDS.items(), key=lambda item: _orders[item[0]])
+        KINDS.clear()
+        KINDS.update(in_order)
+        return kind
 
-def positive_number(written: Any) -> float:
-    """A finite number above 0."""
-    value = number(written)
-    if value <= 0:
-        raise ValueError(f"must be above 0, not '{written}'.")
-    return value
-
-
-def whole(written: Any) -> int:
-    """A whole number above 0."""
-    value = positive_number(written)
-    if value != int(value):
-        raise ValueError(f"must be a whole number, not '{written}'.")
-    return int(value)
-
-
-def flag(written: Any) -> bool:
-    """True or false."""
-    known = {"true": True, "false": False}
-    if str(written).lower() not in known:
-        raise ValueError(f"is true or false, not '{written}'.")
-    return known[str(written).lower()]
-
-
-def text(written: Any) -> str:
-    """Any word."""
-    if not isinstance(written, str | int) or isinstance(written, bool) or not str(written):
-        raise ValueError(f"must be a word, not '{written}'.")
-    return str(written)
-
-
-def one_of(*choices: str) -> Reader:
-    """One of these words."""
-
-    def read(written: Any) -> str:
-        if written not in choices:
-            raise ValueError(f"is one of {', '.join(choices)}, not '{written}'.")
-        return written
-
-    return read
-
-
-def power(unit: str, exponent: int) -> str:
-    """A unit to a power, as people write it."""
-    digits = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return f"per {unit}{str(exponent).translate(digits) if exponent > 1 else ''}"
-
-
-UNIFORM = "× uniform"
-
-
-def times_uniform(manifold: AbstractManifold) -> Measure:
-    """Multiples of the uniform density, where the manifold's volume is finite."""
-    return Measure(UNIFORM, manifold.log_total_volume())
-
-
-def per_column(columns: Sequence[str], unit: str | None) -> str:
-    """A label for columns measured in a unit of their own."""
-    return " · ".join(f"per {unit or f'unit of {column}'}" for column in columns)
-
-
-def measured(columns: Sequence[str], unit: str | Turn | None) -> tuple[Shown, ...]:
-    """Axes of columns that are all in one unit."""
-    return tuple(Shown(column, unit or "") for column in columns)
+    return register

@@ -1,36 +1,16 @@
-"""Guesses at what columns are, several columns at a time and then one by one."""
+"""Infer factors of several columns from their names and values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from .grammar import quoted
-from .kinds.vectors import TOLERANCE, gaps
-from .names import cells, endings, named_unit, together, tokens
-
-Pool = Mapping[str, np.ndarray]
-"""The columns that are still to be explained, as finite numbers, equally long."""
-
-
-class Guess(NamedTuple):
-    """What some columns are: the factor's name and its `kind(…)`, or None to leave them out."""
-
-    columns: tuple[str, ...]
-    name: str
-    call: str | None
-    assumed: str
-
-
-def angle_unit(pool: Pool, columns: tuple[str, ...]) -> tuple[str, str]:
-    """A unit and how it is known: by the names, or by the range."""
-    stated = named_unit(columns)
-    if stated:
-        return stated, "by their names"
-    most = max(float(np.abs(pool[column]).max()) for column in columns)
-    return ("radians" if most <= 6.2832 else "degrees"), f"as they reach {most:.4g}"
+from .column_names import group_by_role, group_by_suffix, group_matrix_cells, split_name
+from .grammar import quote
+from .guess import ColumnValues, Guess, guess_angle_unit
+from .kinds.orthonormal import orthonormality_gaps
+from .kinds.unit_vectors import TOLERANCE
 
 
 def _list(columns: tuple[str, ...]) -> str:
@@ -38,12 +18,12 @@ def _list(columns: tuple[str, ...]) -> str:
 
 
 def _call(kind: str, columns: tuple[str, ...], **options: str) -> str:
-    words = [quoted(c) for c in columns] + [f"{k}={v}" for k, v in options.items()]
+    words = [quote(c) for c in columns] + [f"{k}={v}" for k, v in options.items()]
     return f"{kind}({', '.join(words)})"
 
 
-def _norms_are_one(pool: Pool, columns: tuple[str, ...]) -> bool:
-    norms = np.linalg.norm(np.stack([pool[c] for c in columns]), axis=0)
+def _have_unit_length(values: ColumnValues, columns: tuple[str, ...]) -> bool:
+    norms = np.linalg.norm(np.stack([values[c] for c in columns]), axis=0)
     return bool((np.abs(norms - 1) < TOLERANCE).all())
 
 
@@ -51,28 +31,28 @@ LATITUDES = {"lat", "latitude", "lats", "dec", "decl", "declination"}
 LONGITUDES = {"lon", "long", "lng", "longitude", "lons", "ra"}
 
 
-def latlon(pool: Pool) -> Iterator[Guess]:
-    """Latitude and longitude by their names."""
-    for group in together(pool, {"lat": LATITUDES, "lon": LONGITUDES}):
+def infer_latlon(values: ColumnValues) -> Iterator[Guess]:
+    """Find latitudes and longitudes by their names."""
+    for group in group_by_role(values, {"lat": LATITUDES, "lon": LONGITUDES}):
         columns = (group["lat"], group["lon"])
-        unit, why = angle_unit(pool, columns)
-        rest = "_".join(t for t in tokens(columns[0]) if t not in LATITUDES | {"deg", "rad"})
+        unit, why = guess_angle_unit(values, columns)
+        rest = "_".join(t for t in split_name(columns[0]) if t not in LATITUDES | {"deg", "rad"})
         option = ", unit=radians" if unit == "radians" else ""
         yield Guess(
             columns,
             rest or "where",
-            f"sphere(lat={quoted(columns[0])}, lon={quoted(columns[1])}{option})",
+            f"sphere(lat={quote(columns[0])}, lon={quote(columns[1])}{option})",
             f"{_list(columns)}: latitude and longitude by their names, in {unit} {why}.",
         )
 
 
-def quaternion(pool: Pool) -> Iterator[Guess]:
-    """Quaternions whose components are named; where they are numbered, the order is not guessed."""
-    for group in endings(pool, "wxyz"):
+def infer_quaternion(values: ColumnValues) -> Iterator[Guess]:
+    """Find quaternions by their names; numbered components are left out: their order is unclear."""
+    for group in group_by_suffix(values, "wxyz"):
         columns = tuple(group[letter] for letter in "wxyz")
-        if _norms_are_one(pool, columns):
-            ordered = sorted(group, key=lambda letter: list(pool).index(group[letter]))
-            call = ", ".join(f"{letter}={quoted(group[letter])}" for letter in ordered)
+        if _have_unit_length(values, columns):
+            ordered = sorted(group, key=lambda letter: list(values).index(group[letter]))
+            call = ", ".join(f"{letter}={quote(group[letter])}" for letter in ordered)
             yield Guess(
                 columns,
                 "rotation",
@@ -81,16 +61,16 @@ def quaternion(pool: Pool) -> Iterator[Guess]:
                 "crystal symmetry (add symmetry=… and side=… if there is one).",
             )
     for digits in ("0123", "1234"):
-        for group in endings(pool, digits):
+        for group in group_by_suffix(values, digits):
             columns = tuple(group[digit] for digit in digits)
-            if _norms_are_one(pool, columns):
+            if _have_unit_length(values, columns):
                 a, b, c, d = columns
                 yield Guess(
                     columns,
                     "rotation",
                     None,
                     f"{_list(columns)}: left out. They look like a unit quaternion, but which is "
-                    f"the scalar part is not said: write quaternion(w={a}, x={b}, y={c}, z={d}) or "
+                    f"the scalar part is unknown: write quaternion(w={a}, x={b}, y={c}, z={d}) or "
                     f"quaternion(x={a}, y={b}, z={c}, w={d}).",
                 )
 
@@ -99,11 +79,11 @@ _BUNGE = [("phi1", "Phi", "phi2"), ("phi1", "phi", "phi2"), ("phi1", "PHI", "phi
 _EBSD = [tuple(f"{e}{i}" for i in "123") for e in ("Euler", "euler", "Euler ", "euler_", "Euler_")]
 
 
-def euler(pool: Pool) -> Iterator[Guess]:
-    """Bunge's angles by their names; roll, pitch and yaw have no one convention."""
+def infer_euler(values: ColumnValues) -> Iterator[Guess]:
+    """Find Bunge's angles by their names; roll, pitch, yaw are left out: conventions differ."""
     for columns in (*_BUNGE, *_EBSD):
-        if all(column in pool for column in columns):
-            unit, why = angle_unit(pool, columns)
+        if all(column in values for column in columns):
+            unit, why = guess_angle_unit(values, columns)
             yield Guess(
                 columns,
                 "orientation",
@@ -112,9 +92,9 @@ def euler(pool: Pool) -> Iterator[Guess]:
                 f"{why}; no crystal symmetry (add e.g. symmetry=cubic if there is one).",
             )
             return
-    for group in together(pool, {"roll": {"roll"}, "pitch": {"pitch"}, "yaw": {"yaw"}}):
+    for group in group_by_role(values, {"roll": {"roll"}, "pitch": {"pitch"}, "yaw": {"yaw"}}):
         columns = tuple(group[role] for role in ("roll", "pitch", "yaw"))
-        unit, _ = angle_unit(pool, columns)
+        unit, _ = guess_angle_unit(values, columns)
         usual = _call("euler", columns, convention="xyz", unit=unit)
         yield Guess(
             columns,
@@ -125,12 +105,15 @@ def euler(pool: Pool) -> Iterator[Guess]:
         )
 
 
-def matrix(pool: Pool) -> Iterator[Guess]:
-    """Nine columns that are a rotation matrix in every row."""
-    for group in cells(pool, 3):
+def infer_matrix(values: ColumnValues) -> Iterator[Guess]:
+    """Find nine columns that form a rotation matrix in every row."""
+    for group in group_matrix_cells(values, 3):
         columns = tuple(group)
-        matrices = np.stack([pool[c] for c in columns], axis=1).reshape(-1, 3, 3)
-        if gaps(matrices).max() < 2 * TOLERANCE and (np.linalg.det(matrices) > 0).all():
+        matrices = np.stack([values[c] for c in columns], axis=1).reshape(-1, 3, 3)
+        if (
+            orthonormality_gaps(matrices).max() < 2 * TOLERANCE
+            and (np.linalg.det(matrices) > 0).all()
+        ):
             yield Guess(
                 columns,
                 "rotation",
@@ -143,12 +126,12 @@ def matrix(pool: Pool) -> Iterator[Guess]:
 _TORSIONS = {"phi", "psi", "omega", "chi", "φ", "ψ", "ω", "χ", "torsion", "dihedral"}
 
 
-def torsions(pool: Pool) -> Iterator[Guess]:
-    """Two or more torsion angles by their names."""
-    columns = tuple(name for name in pool if _TORSIONS & set(tokens(name)))
+def infer_torsions(values: ColumnValues) -> Iterator[Guess]:
+    """Find two or more torsion angles by their names."""
+    columns = tuple(name for name in values if _TORSIONS & set(split_name(name)))
     if len(columns) >= 2:
-        unit, why = angle_unit(pool, columns)
-        if max(np.abs(pool[column]).max() for column in columns) <= 360:
+        unit, why = guess_angle_unit(values, columns)
+        if max(np.abs(values[column]).max() for column in columns) <= 360:
             yield Guess(
                 columns,
                 "torsions",
@@ -157,12 +140,12 @@ def torsions(pool: Pool) -> Iterator[Guess]:
             )
 
 
-def direction(pool: Pool) -> Iterator[Guess]:
-    """x, y, z (or x, y) of length 1 in every row."""
+def infer_direction(values: ColumnValues) -> Iterator[Guess]:
+    """Find x, y, z (or x, y) of length 1 in every row."""
     for letters in ("xyz", "xy"):
-        for group in endings(pool, letters):
+        for group in group_by_suffix(values, letters):
             columns = tuple(group[letter] for letter in letters)
-            if _norms_are_one(pool, columns):
+            if _have_unit_length(values, columns):
                 yield Guess(
                     columns,
                     "direction",
@@ -172,5 +155,12 @@ def direction(pool: Pool) -> Iterator[Guess]:
                 )
 
 
-SEVERAL = (latlon, quaternion, euler, matrix, torsions, direction)
-"""Guesses at several columns, the surest first."""
+GROUP_RULES = (
+    infer_latlon,
+    infer_quaternion,
+    infer_euler,
+    infer_matrix,
+    infer_torsions,
+    infer_direction,
+)
+"""Rules for groups of columns, the most certain first."""

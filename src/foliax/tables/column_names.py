@@ -1,4 +1,4 @@
-"""What the names of columns say: tokens, and columns that belong together."""
+"""Words in the names of columns, and groups of columns whose names belong to each other."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ _UNIT = {
 }
 
 
-def tokens(name: str) -> tuple[str, ...]:
-    """The words in a name: start_lat, startLat and "Start lat" are (start, lat)."""
+def split_name(name: str) -> tuple[str, ...]:
+    """Split a name into words: start_lat, startLat and "Start lat" are (start, lat)."""
     return tuple(token.lower() for token in _TOKEN.findall(name))
 
 
-def named_unit(names: Iterable[str]) -> str | None:
-    """The unit that the names state, where they agree."""
-    found = {_UNIT.get(token) for name in names for token in tokens(name)} - {None}
+def unit_in_names(names: Iterable[str]) -> str | None:
+    """Return the unit that the names state; None if there is none or they disagree."""
+    found = {_UNIT.get(token) for name in names for token in split_name(name)} - {None}
     return found.pop() if len(found) == 1 else None
 
 
-def together(names: Iterable[str], roles: Mapping[str, set[str]]) -> list[dict[str, str]]:
-    """Columns that fill all roles and have the rest of their name in common.
+def group_by_role(names: Iterable[str], roles: Mapping[str, set[str]]) -> list[dict[str, str]]:
+    """Group columns that fill all roles and share the rest of their names.
 
-    `roles`: for each role, the words that mean it. Each group is role -> column.
+    Args:
+        names: Names of columns.
+        roles: The words that stand for each role.
+
+    Returns:
+        The groups, each as role -> column.
     """
     groups: dict[tuple[str, ...], dict[str, str]] = {}
     for name in names:
-        words = tokens(name)
+        words = split_name(name)
         for role, meanings in roles.items():
             if meanings & set(words):
                 rest = tuple(w for w in words if w not in meanings)
@@ -43,8 +48,8 @@ def together(names: Iterable[str], roles: Mapping[str, set[str]]) -> list[dict[s
     return [group for group in groups.values() if len(group) == len(roles)]
 
 
-def endings(names: Iterable[str], letters: str) -> list[dict[str, str]]:
-    """Columns that differ in their last letter only, and have all of `letters`: qw, qx, qy, qz."""
+def group_by_suffix(names: Iterable[str], letters: str) -> list[dict[str, str]]:
+    """Group columns that differ in their last letter and have all `letters`: qw, qx, qy, qz."""
     groups: dict[str, dict[str, str]] = {}
     for name in names:
         match = re.fullmatch(rf"(.*?)[_.\s]*([{letters}])", name, re.IGNORECASE)
@@ -53,8 +58,8 @@ def endings(names: Iterable[str], letters: str) -> list[dict[str, str]]:
     return [group for group in groups.values() if len(group) == len(letters)]
 
 
-def cells(names: Iterable[str], n: int) -> list[list[str]]:
-    """n × n columns that differ in two indices only, row by row: m11, m12, …; from 0 or from 1."""
+def group_matrix_cells(names: Iterable[str], n: int) -> list[list[str]]:
+    """Group n × n columns that differ only in two indices, from 0 or 1: m11, m12, …; row by row."""
     groups: dict[str, dict[tuple[int, int], str]] = {}
     for name in names:
         match = re.fullmatch(r"(.*?)[_.\s]?(\d)[_.,\s]?(\d)", name)

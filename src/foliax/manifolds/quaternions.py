@@ -1,0 +1,46 @@
+"""Rotation matrices of unit quaternions and back, for JAX."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Quaternion = Float[Array, " four"]
+
+
+def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
+    """Return the rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = q
+    return jnp.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
+    """Return the unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
+
+    4qqᵀ is the identity plus `quaternion_form`. Its row with the largest diagonal entry,
+    normalised, is ±q, which is smooth and accurate for every rotation.
+    """
+    outer = jnp.eye(4, dtype=matrix.dtype) + quaternion_form(matrix)
+    row = outer[jnp.argmax(jnp.diagonal(outer))]
+    return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)
+
+
+def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
+    """Return the symmetric S with qᵀSq = tr MᵀR for the rotation R of every unit quaternion q."""
+    a, b, c = m[0, 0], m[1, 1], m[2, 2]
+    wx, wy, wz = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
+    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
+    return jnp.array(
+        [
+            [a + b + c, wx, wy, wz],
+            [wx, a - b - c, xy, xz],
+            [wy, xy, b - a - c, yz],
+            [wz, xz, yz, c - a - b],
+        ]
+    )

@@ -1,0 +1,36 @@
+"""What kinds of whole numbers and steps share: the label, a check, a suspicion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .base import Check, Measure, Suspicion, Values
+
+
+def probability_measure(columns: Sequence[str]) -> Measure:
+    """Return the measure of discrete columns, whose density is a probability."""
+    return Measure(" · ".join(f"probability of {column}" for column in columns), 0.0)
+
+
+def whole_number_check(values: Values) -> Check:
+    """Check that values are whole numbers."""
+    return Check(
+        values != np.round(values),
+        lambda v: (
+            f"{v:.9g} is not a whole number. Round it first (project), or declare the column as "
+            "real, positive or rounded(…, step=…)."
+        ),
+    )
+
+
+def resolution_suspicions(steps: Values) -> Iterator[Suspicion]:
+    """Look for cells so far from zero that single precision cannot resolve them."""
+    if np.abs(steps).max() > 2**16:
+        yield Suspicion(
+            f"values are up to {np.abs(steps).max():.3g} steps from zero",
+            "Beyond 65536 steps single precision loses the position within a step, and foliax "
+            "refuses the rows. Declare rounded(…, offset=…) near the data, count, or a continuous "
+            "kind.",
+        )
