@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.evaluation import metrics
 from foliax.flows import DiscreteODE, RealNVP, SplineCoupling
@@ -38,7 +38,7 @@ def fresh(target):
 
 def spec(ambient, width, samples, **training):
     return DequantizedFlow(
-        ambient, Safe(width), ImportanceWeighted(samples), Training(warmup=200, **training)
+        ambient, HeavyTailed(width), ImportanceWeighted(samples), Training(warmup=200, **training)
     )
 
 
@@ -108,7 +108,7 @@ def measure(name: str) -> dict:
         data = jnp.asarray(metrics.samples(target, SO3_ROWS, key=jax.random.key(SEED + 2)))
     fitted = description.fit(g, data, key=jax.random.key(SEED))
     # Evaluating a solver's steps, or nine dimensions by quasi-Monte Carlo, takes its time.
-    slow = g.auxiliary.size > 2 or (description.ambient is not None and description.ambient.solved)
+    slow = g.auxiliary.size > 2 or (description.ambient is not None and description.ambient.uses_solver)
     n = 4_000 if slow else 20_000
     found = metrics.compare(fitted.density, target, n, key=jax.random.key(SEED + 1))
     return {

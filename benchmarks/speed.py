@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foliax.density.batches import rows_log_prob
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.evaluation import metrics
 from foliax.flows import RealNVP
@@ -112,7 +112,7 @@ def description(where: str, sizes: Sizes) -> tuple[AbstractManifold, Dequantized
     ambient = RealNVP(COUPLINGS, WIDTH)
     if where == SPHERE:
         objective = ImportanceWeighted(5)
-        return targets.sphere_s2().manifold, DequantizedFlow(ambient, Safe(10), objective, training)
+        return targets.sphere_s2().manifold, DequantizedFlow(ambient, HeavyTailed(10), objective, training)
     # Without z the bound is the log-likelihood itself.
     return Euclidean(3), DequantizedFlow(ambient, objective=ELBO(1, cost=0.0), training=training)
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.evaluation import samples
 from foliax.flows import RealNVP
@@ -13,7 +13,7 @@ from foliax.training import ImportanceWeighted, Training, partition
 
 SPEC = DequantizedFlow(
     RealNVP(2, 8),
-    Safe(4),
+    HeavyTailed(4),
     ImportanceWeighted(2),
     Training(steps=60, batch=32, block=20, rate=5e-3, warmup=5),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .density import AbstractDensity, DequantizedDensity, evaluate
-    from .dequantizers import Safe
+    from .dequantizers import HeavyTailed
     from .estimators import Auto, DequantizedFlow, Fitted, settled
     from .manifolds import (
         Circle,
@@ -34,7 +34,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "density": ["AbstractDensity", "DequantizedDensity", "evaluate"],
-    "dequantizers": ["Safe"],
+    "dequantizers": ["HeavyTailed"],
     "estimators": ["Auto", "DequantizedFlow", "Fitted", "settled"],
     "manifolds": [
         "Circle",
@@ -86,6 +86,7 @@ __all__ = [
     "DequantizedFlow",
     "Euclidean",
     "Fitted",
+    "HeavyTailed",
     "ImportanceWeighted",
     "Integers",
     "Interval",
@@ -97,7 +98,6 @@ __all__ = [
     "ProjectiveSpace",
     "Quotient",
     "Rounded",
-    "Safe",
     "SpecialOrthogonal",
     "Sphere",
     "Stiefel",

@@ -8,7 +8,7 @@ import pytest
 from jax.scipy.stats import norm
 
 from foliax import dequantizers
-from foliax.dequantizers import Beta, ConditionalFlow, Gamma, Normal, Safe, Uniform
+from foliax.dequantizers import Beta, ConditionalFlow, Gamma, HeavyTailed, Normal, Uniform
 from foliax.dequantizers.location_scale import push, unpush
 from foliax.manifolds import (
     ByRadii,
@@ -29,9 +29,9 @@ CELLS, TRIANGLE = Integers(2).dequantization(), Fold(Polar(Stiefel(3, 3)))
 MIXED = Joint(SPHERE, CELLS)
 
 CASES = [
-    (Safe(8), SPHERE),
-    (Safe(8), MIXED),
-    (Safe(8, full=True), TRIANGLE),
+    (HeavyTailed(8), SPHERE),
+    (HeavyTailed(8), MIXED),
+    (HeavyTailed(8, full=True), TRIANGLE),
     (Normal(8), TORUS),
     (Normal(8, full=True), TORUS),
     (Gamma(8), TORUS),
@@ -131,13 +131,13 @@ def second_moment(spec, reach):
 def test_safe_tails_keep_the_weights_variance_finite():
     """As the window of radii widens, E w² settles for safe tails and grows for log-normal ones."""
     with jax.enable_x64(True):
-        settled = second_moment(Safe(4), 8.0)
-        assert second_moment(Safe(4), 25.0) == pytest.approx(settled, rel=1e-3)
+        settled = second_moment(HeavyTailed(4), 8.0)
+        assert second_moment(HeavyTailed(4), 25.0) == pytest.approx(settled, rel=1e-3)
         assert second_moment(Normal(4), 2.0) > 10 * second_moment(Normal(4), 1.5)
 
 
 def test_safe_radii_never_overflow_float32():
-    q = dequantizers.build(Safe(4), SPHERE, key=jax.random.key(0))
+    q = dequantizers.build(HeavyTailed(4), SPHERE, key=jax.random.key(0))
     tiny = jnp.finfo(jnp.float32).epsneg
     v = jnp.array([[tiny], [1 - tiny]])
     r = jax.vmap(lambda v: q.transform(jnp.array([0.0, 0.0, 1.0]), v))(v)
@@ -147,12 +147,12 @@ def test_safe_radii_never_overflow_float32():
 
 def test_families_refuse_other_sets():
     for spec, g in ((Gamma(), CELLS), (Beta(), SPHERE), (Uniform(), MIXED)):
-        with pytest.raises(ValueError, match="Use Safe"):
+        with pytest.raises(ValueError, match="Use HeavyTailed"):
             dequantizers.build(spec, g, key=jax.random.key(0))
 
 
 def test_nothing_to_dequantize():
-    q = dequantizers.build(Safe(), Euclidean(2).dequantization(), key=jax.random.key(0))
+    q = dequantizers.build(HeavyTailed(), Euclidean(2).dequantization(), key=jax.random.key(0))
     assert q.transform(jnp.zeros(2), jnp.zeros(0)).shape == (0,)
     assert float(q.log_prob(jnp.zeros(2), jnp.zeros(0))) == 0
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.mixture import GaussianMixture as EM
 
 from foliax.flows import Residual
-from foliax.flows.mixture import even_mixture, placed_mixture
+from foliax.flows.mixture import initial_mixture, mixture_by_em
 from tests.flows.cases import DIM, SCALE, SHIFT, SPECS, build, log_probs, shaken
 
 
@@ -32,22 +32,22 @@ def parted(n=2_000):
     return 2 * jnp.eye(DIM)[which] + 0.1 * jr.normal(jr.key(2), (n, DIM))
 
 
-def test_an_even_mixture_has_variance_one():
+def test_an_initial_mixture_has_variance_one():
     """k^(−2/m) within components and the rest between them; one alone is N(0, I)."""
-    one = even_mixture(1, DIM, key=jr.key(0))
+    one = initial_mixture(1, DIM, key=jr.key(0))
     assert jnp.all(one.means == 0)
     assert jnp.all(one.log_diagonals == 0)
-    many = even_mixture(4_000, DIM, key=jr.key(0))
+    many = initial_mixture(4_000, DIM, key=jr.key(0))
     between = many.means.var(0)
     within = jnp.exp(-2 * many.log_diagonals[0])
     # The variance of a variance from 4,000 normal means is 2/4,000.
     assert jnp.allclose(between + within, 1.0, atol=4 * np.sqrt(2 / 4_000))
 
 
-def test_a_placed_mixture_is_the_one_that_em_finds():
+def test_a_mixture_by_em_is_the_one_that_em_finds():
     x = parted()
     found = EM(3, init_params="k-means++", n_init=3, reg_covar=1e-4, random_state=0).fit(x)
-    placed = log_probs(placed_mixture(3, x), x)[0]
+    placed = log_probs(mixture_by_em(3, x), x)[0]
     assert np.allclose(placed, found.score_samples(np.asarray(x, float)), atol=1e-3)
 
 
@@ -57,8 +57,8 @@ def test_a_residual_flow_begins_where_the_points_are(components):
     spec, s = Residual(layers=2, width=8, components=components), parted()
     x = jnp.array(SHIFT) + jnp.array(SCALE) * s
     plain = build(spec)
-    placed = spec.placed(plain, x)
-    assert spec.placed(plain, x[:components]) is plain, "too few to place anything"
+    placed = spec.initialize_from_data(plain, x)
+    assert spec.initialize_from_data(plain, x[:components]) is plain, "too few to place anything"
     if components == 1:
         assert placed is plain
         return

@@ -51,7 +51,7 @@ DEQUANTIZATIONS = {
     "ball": Ball(2, 3.0).dequantization(),
 }
 DEQUANTIZERS = {
-    "safe": dequantizers.Safe(4, full=True),
+    "safe": dequantizers.HeavyTailed(4, full=True),
     "normal": dequantizers.Normal(4),
     "gamma": dequantizers.Gamma(4),
     "flow": dequantizers.ConditionalFlow(1, 4),
@@ -61,7 +61,7 @@ DEQUANTIZERS = {
 def dequantized(name: str) -> DequantizedDensity:
     """A density on R^3 by an ambient flow of that name."""
     g = manifolds.Euclidean(3).dequantization()
-    nothing = dequantizers.build(dequantizers.Safe(), g, key=KEY)
+    nothing = dequantizers.build(dequantizers.HeavyTailed(), g, key=KEY)
     return DequantizedDensity(g, ambient_cases.shaken(ambient_cases.SPECS[name]), nothing)
 
 

@@ -11,7 +11,7 @@ from ..manifolds import AbstractDequantization
 from .base import AbstractDequantizer, AbstractDequantizerSpec
 from .families import Beta, Gamma, Uniform, UniformCells
 from .flow import ConditionalFlow
-from .location_scale import Normal, Safe
+from .location_scale import HeavyTailed, Normal
 
 __all__ = [
     "AbstractDequantizer",
@@ -19,8 +19,8 @@ __all__ = [
     "Beta",
     "ConditionalFlow",
     "Gamma",
+    "HeavyTailed",
     "Normal",
-    "Safe",
     "Uniform",
     "build",
 ]

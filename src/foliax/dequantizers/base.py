@@ -67,7 +67,7 @@ def refuse_unless(dequantization: AbstractDequantization, kind: str, family: str
     if others:
         raise ValueError(
             f"{family} is a density for {kind} z; that of {type(dequantization).__name__} is "
-            f"{' and '.join(others)} too. Use Safe, Normal or ConditionalFlow."
+            f"{' and '.join(others)} too. Use HeavyTailed, Normal or ConditionalFlow."
         )
 
 

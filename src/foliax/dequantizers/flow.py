@@ -27,7 +27,7 @@ from .location_scale import START, push, unpush
 class FlowDequantizer(AbstractDequantizer):
     """u = scale·m + push(m), m = flow(n; y), n standard normal; splines within ±interval.
 
-    Outside the interval the flow is the identity, so the tails are those of `Safe`.
+    Outside the interval the flow is the identity, so the tails are those of `HeavyTailed`.
     """
 
     bijection: AbstractBijection

@@ -121,7 +121,7 @@ def _both_sides(auxiliary: Auxiliary) -> np.ndarray:
 
 @storable("dequantizers.Safe")
 @dataclasses.dataclass(frozen=True)
-class Safe(AbstractDequantizerSpec):
+class HeavyTailed(AbstractDequantizerSpec):
     """Normal in u with tails that keep the weights' variance finite: the default.
 
     `full`: a triangular scale, so that the coordinates of z may be correlated.
@@ -148,7 +148,7 @@ class Normal(AbstractDequantizerSpec):
         return _build(False, self, dequantization, key)
 
 
-def _build(safe: bool, spec: Safe | Normal, g: AbstractDequantization, key) -> LocationScale:
+def _build(safe: bool, spec: HeavyTailed | Normal, g: AbstractDequantization, key) -> LocationScale:
     k = g.auxiliary.size
     scales = inverse_softplus(jnp.array([START[kind] for kind in g.auxiliary.kinds]))
     corner = jnp.zeros(k * (k - 1) // 2 if spec.full else 0)

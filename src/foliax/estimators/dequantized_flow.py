@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from .. import dequantizers
 from ..density import DequantizedDensity
-from ..dequantizers import AbstractDequantizerSpec, Safe
+from ..dequantizers import AbstractDequantizerSpec, HeavyTailed
 from ..flows import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from ..flows.mass import reciprocal_mass
 from ..manifolds import AbstractDequantization, AbstractManifold, covers
@@ -49,7 +49,7 @@ class DequantizedFlow(AbstractSpec):
     """
 
     ambient: AbstractAmbientSpec | None = None
-    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=Safe)
+    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=HeavyTailed)
     objective: AbstractObjective = dataclasses.field(default_factory=ImportanceWeighted)
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1
@@ -71,9 +71,9 @@ class DequantizedFlow(AbstractSpec):
         k1, k2, k3 = jax.random.split(key, 3)
         dequantizer = dequantizers.build(self.dequantizer, g, key=k1)
         ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
-        x = ambient_points(g, dequantizer, rows, k2, in_parts=ambient.in_parts)
+        x = ambient_points(g, dequantizer, rows, k2, in_parts=ambient.is_multimodal)
         flow = ambient.build(g.ambient_dim, shift=x.mean(0), scale=x.std(0), key=k3)
-        flow = ambient.placed(flow, x)
+        flow = ambient.initialize_from_data(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def _cast(self, tree: PyTree) -> PyTree:
@@ -138,7 +138,7 @@ class DequantizedFlow(AbstractSpec):
                 break
         best = Fitted(*min(fitted, key=lambda pair: pair[1].best_validation))
         check_window(best, check_key)
-        if self.ambient is not None and self.ambient.solved:
+        if self.ambient is not None and self.ambient.uses_solver:
             check_mass(best, check_key)
         return best
 

@@ -29,11 +29,11 @@ class AbstractAmbient(eqx.Module):
 class AbstractAmbientSpec(abc.ABC):
     """A description of an ambient density: a frozen dataclass of numbers and strings."""
 
-    solved: ClassVar[bool] = False
+    uses_solver: ClassVar[bool] = False
     """Whether a solver stands behind the density, so that its mass is worth a check."""
 
     @property
-    def in_parts(self) -> bool:
+    def is_multimodal(self) -> bool:
         """Whether `placed` can begin in several places at once."""
         return False
 
@@ -51,6 +51,6 @@ class AbstractAmbientSpec(abc.ABC):
         Shift and scale come from the data and are not trained.
         """
 
-    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
+    def initialize_from_data(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
         """The untrained density of `build`, made to begin where points x are; as it is, if not."""
         return ambient

@@ -105,7 +105,7 @@ def inverse_of(
 class DiscreteODE(AbstractAmbientSpec):
     """Midpoint steps of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""
 
-    solved: ClassVar[bool] = True
+    uses_solver: ClassVar[bool] = True
 
     width: int = 64
     depth: int = 2

@@ -73,10 +73,10 @@ class GaussianMixture(AbstractAmbientSpec):
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
         """The untrained mixture, moved and scaled."""
-        return Scaled(even_mixture(self.components, dim, key=key), shift, scale)
+        return Scaled(initial_mixture(self.components, dim, key=key), shift, scale)
 
 
-def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
+def initial_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
     """k components of equal weight, narrower the more there are, k^(−1/m); of variance 1 in all.
 
     One alone is N(0, I).
@@ -90,7 +90,7 @@ def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
     )
 
 
-def placed_mixture(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
+def mixture_by_em(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
     """k Gaussians by EM, the best of three starts by k-means++; on the host."""
     # More than a second to import.
     from sklearn import mixture

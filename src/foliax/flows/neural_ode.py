@@ -81,7 +81,7 @@ class ContinuousFlow(AbstractAmbient):
 class NeuralODE(AbstractAmbientSpec):
     """Continuous flow of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""
 
-    solved: ClassVar[bool] = True
+    uses_solver: ClassVar[bool] = True
 
     width: int = 64
     depth: int = 2

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
 from foliax.flows.determinant import log_determinant_of_positive
 from foliax.flows.discrete_ode import inverse_of
-from foliax.flows.mixture import MixtureOfGaussians, even_mixture, placed_mixture
+from foliax.flows.mixture import MixtureOfGaussians, initial_mixture, mixture_by_em
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
 
@@ -132,14 +132,14 @@ class Residual(AbstractAmbientSpec):
         """The flow over its base, which starts as N(0, I) or alike."""
         base_key, *keys = jr.split(key, 1 + self.layers)
         layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
-        base = even_mixture(self.components, dim, key=base_key)
+        base = initial_mixture(self.components, dim, key=base_key)
         return Scaled(ResidualFlow(layers, base), shift, scale)
 
     @property
-    def in_parts(self) -> bool:
+    def is_multimodal(self) -> bool:
         return self.components > 1
 
-    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
+    def initialize_from_data(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
         """With the base where the points are: the untrained layers hardly move them.
 
         As it is, where there are no more points than components.
@@ -148,5 +148,5 @@ class Residual(AbstractAmbientSpec):
             return ambient
         assert isinstance(ambient, Scaled)
         shift, scale = paramax.unwrap((ambient.shift, ambient.scale))
-        base = placed_mixture(self.components, (x - shift) / scale)
+        base = mixture_by_em(self.components, (x - shift) / scale)
         return eqx.tree_at(lambda flow: flow.inner.base, ambient, base)

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 
 from ..density import AbstractTarget
-from ..dequantizers import Safe
+from ..dequantizers import HeavyTailed
 from ..estimators import DequantizedFlow, ManifoldODE, MobiusFlow
 from ..flows import AbstractAmbientSpec, DiscreteODE, RealNVP, Residual
 from ..manifolds import (
@@ -98,7 +98,7 @@ def flow(
     ambient: AbstractAmbientSpec, width: int, objective: AbstractObjective, **training
 ) -> DequantizedFlow:
     """A dequantized flow with the paper's sizes."""
-    return DequantizedFlow(ambient, Safe(width), objective, Training(**training))
+    return DequantizedFlow(ambient, HeavyTailed(width), objective, Training(**training))
 
 
 def own(
@@ -195,7 +195,7 @@ def _sphere(
 def solved(spec: Spec) -> bool:
     """Whether a solver stands behind the density: such rows take longest."""
     return isinstance(spec, ManifoldODE) or (
-        isinstance(spec, DequantizedFlow) and spec.ambient is not None and spec.ambient.solved
+        isinstance(spec, DequantizedFlow) and spec.ambient is not None and spec.ambient.uses_solver
     )
 
 

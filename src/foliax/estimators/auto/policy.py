@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jaxtyping import PRNGKeyArray
 
-from ...dequantizers import Safe
+from ...dequantizers import HeavyTailed
 from ...flows import SplineCoupling
 from ...manifolds import AbstractManifold
 from ...manifolds.base import as_points
@@ -34,7 +34,7 @@ from .selection import FAILURES, renewed, shared, together
 
 FLOW = DequantizedFlow(
     SplineCoupling(6, 64, 2, 12, 4.0, activation="silu"),
-    Safe(32),
+    HeavyTailed(32),
     ImportanceWeighted(4),
     Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
 )
