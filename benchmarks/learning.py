@@ -108,7 +108,8 @@ def measure(name: str) -> dict:
         data = jnp.asarray(metrics.samples(target, SO3_ROWS, key=jax.random.key(SEED + 2)))
     fitted = description.fit(g, data, key=jax.random.key(SEED))
     # Evaluating a solver's steps, or nine dimensions by quasi-Monte Carlo, takes its time.
-    slow = g.auxiliary.size > 2 or (description.ambient is not None and description.ambient.uses_solver)
+    ambient = description.ambient
+    slow = g.auxiliary.size > 2 or (ambient is not None and ambient.uses_solver)
     n = 4_000 if slow else 20_000
     found = metrics.compare(fitted.density, target, n, key=jax.random.key(SEED + 1))
     return {

@@ -49,7 +49,7 @@ SETS = {
 }
 MODELS = {
     # That of ../shared/data/README.md, whose score on fire a finer grid than decades exceeds.
-    "reference kernel": ScaleMixtureKernel(10.0, 1e8, chance=0.0, ratio=10.0),
+    "reference kernel": ScaleMixtureKernel(10.0, 1e8, min_gain=0.0, ratio=10.0),
     "scale kernel": ScaleMixtureKernel(),
     "local kernel": LocalKernel(),
     "mixture": DirectionalMixture(choose="held-out", max_components=32),

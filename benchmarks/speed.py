@@ -112,7 +112,8 @@ def description(where: str, sizes: Sizes) -> tuple[AbstractManifold, Dequantized
     ambient = RealNVP(COUPLINGS, WIDTH)
     if where == SPHERE:
         objective = ImportanceWeighted(5)
-        return targets.sphere_s2().manifold, DequantizedFlow(ambient, HeavyTailed(10), objective, training)
+        flow = DequantizedFlow(ambient, HeavyTailed(10), objective, training)
+        return targets.sphere_s2().manifold, flow
     # Without z the bound is the log-likelihood itself.
     return Euclidean(3), DequantizedFlow(ambient, objective=ELBO(1, cost=0.0), training=training)
 

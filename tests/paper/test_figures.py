@@ -27,7 +27,10 @@ def tiny_row(name, quick=True, steps=5):
     row = recipes.named(name, quick)
     training = Training(steps=steps, batch=8, block=5)
     spec = dataclasses.replace(
-        row.spec, ambient=RealNVP(2, 8, activation="silu"), dequantizer=HeavyTailed(4), training=training
+        row.spec,
+        ambient=RealNVP(2, 8, activation="silu"),
+        dequantizer=HeavyTailed(4),
+        training=training,
     )
     return dataclasses.replace(row, spec=spec)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..manifolds.rotations import rotation_of_quaternion
+from ..manifolds.quaternion import rotation_of_quaternion
 from .rejection import rejection
 from .von_mises_fisher import Concentration, Scalar, sample_turn
 

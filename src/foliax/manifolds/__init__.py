@@ -6,15 +6,15 @@ May import: nothing of foliax but `registry`.
 """
 
 from . import conversions
+from .autodiff import ByAutodiff, log_volume_by_autodiff
 from .base import (
     AbstractDequantization,
     AbstractManifold,
-    ByAutodiff,
     OffManifoldError,
+    TangentError,
     check_points,
     covers,
     log_joint,
-    log_volume_by_autodiff,
 )
 from .crystals import Orientations
 from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
@@ -62,6 +62,7 @@ __all__ = [
     "SpecialOrthogonal",
     "Sphere",
     "Stiefel",
+    "TangentError",
     "Torus",
     "Wrapping",
     "check_points",

@@ -1,4 +1,4 @@
-"""What a manifold and a dequantization are; Theorem 1 by automatic differentiation."""
+"""What a manifold and a dequantization are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .auxiliary import Auxiliary
 
 if TYPE_CHECKING:
     from .local import AbstractCoordinates
+    from .tangent import AbstractTangent
 
 Scalar = Float[Array, ""]
 Point = Float[Array, " size"]
@@ -81,6 +82,79 @@ class AbstractManifold(eqx.Module):
         """Coordinates in which float32 can tell these rows apart; None where it can as they are."""
         return None
 
+    @property
+    def factors(self) -> tuple[AbstractManifold, ...]:
+        """The factors of a product, nested products flattened; otherwise the manifold itself."""
+        return (self,)
+
+    @property
+    def unfolded(self) -> AbstractManifold:
+        """The manifold Y of a quotient Y/G; otherwise the manifold itself."""
+        return self
+
+    @property
+    def orbit_size(self) -> int:
+        """The number of images of a point under the group of a quotient; otherwise 1."""
+        return 1
+
+    def orbit(self, y: Point) -> Float[Array, "g size"]:
+        """All images of y under the group of a quotient; otherwise y alone."""
+        return y[None]
+
+    def representative(self, y: Point) -> Point:
+        """The point that stands for the orbit of y; y itself where there is no group."""
+        return y
+
+    def tangent(self) -> AbstractTangent:
+        """The tangent maps in an orthonormal frame; a chart's where the manifold is one chart.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        from .tangent import ChartTangent
+
+        g = self.dequantization()
+        if not is_chart(g):
+            raise TangentError(f"No tangent maps are known for {self}.")
+        return ChartTangent(g)
+
+    def log(self, y: Point, other: Point) -> Float[Array, " d"]:
+        """Compute log_y(other): the coordinates of a point in an orthonormal frame at y.
+
+        Args:
+            y: The centre, whose coordinates are 0.
+            other: The point.
+
+        Returns:
+            The `dim` coordinates. On spheres, tori and SO(3) their norm is the angle of the
+            geodesic; in a chart they are the differences of the chart's coordinates.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        tangent = self.tangent()
+        return tangent.log_map(tangent.frame(y), tangent.query(other))[0]
+
+    def exp(self, y: Point, v: Float[Array, " d"]) -> Point:
+        """Compute exp_y(v), the inverse of `log`: the point of coordinates v in the frame at y.
+
+        Args:
+            y: The centre.
+            v: The `dim` coordinates.
+
+        Returns:
+            The point.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        tangent = self.tangent()
+        return tangent.exp_map(tangent.frame(y), v)
+
+
+class TangentError(TypeError):
+    """A manifold whose tangent maps are not known."""
+
 
 class AbstractDequantization(eqx.Module):
     """A change of variables G: R^m -> Y × Z, invertible on each of finitely many branches.
@@ -112,6 +186,20 @@ class AbstractDequantization(eqx.Module):
     @abc.abstractmethod
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
         """All x_b with G(x_b) = (y, z), and log_volume_b = log |dx / d(y, z)|, to be added."""
+
+
+def is_chart(dequantization: AbstractDequantization) -> bool:
+    """Whether a dequantization is a chart: one branch, no z, and as many numbers as dimensions."""
+    return _is_flat(dequantization) and dequantization.auxiliary.size == 0
+
+
+def is_chart_by_cells(dequantization: AbstractDequantization) -> bool:
+    """Whether a dequantization maps each value to a cell of a chart: z is uniform in the cell."""
+    return _is_flat(dequantization) and set(dequantization.auxiliary.kinds) == {"unit"}
+
+
+def _is_flat(g: AbstractDequantization) -> bool:
+    return g.ambient_dim == g.manifold.dim == g.manifold.size and g.branches == 1
 
 
 BRANCH_BUDGET = 1024
@@ -147,65 +235,6 @@ def covers(dequantization: AbstractDequantization, x: Ambient) -> Bool[Array, ""
     found, _ = dequantization.preimages(*dequantization.quantize(x))
     gap = jnp.max(jnp.abs(found - x), axis=-1).min()
     return gap <= jnp.sqrt(jnp.finfo(x.dtype).eps) * (1 + jnp.max(jnp.abs(x)))
-
-
-def log_volume_by_autodiff(quantize: Callable[[Ambient], tuple[Point, Aux]], x: Ambient) -> Scalar:
-    """−½ log det(∇Gᵀ∇G) at x, Theorem 1: the measure on Y is the one its flat points induce."""
-
-    def stacked(x: Ambient) -> Float[Array, " s"]:
-        y, z = quantize(x)
-        return jnp.concatenate([y, z])
-
-    # R of a QR factorisation, so that the condition number is not squared by ∇Gᵀ∇G.
-    triangle = jnp.linalg.qr(jax.jacfwd(stacked)(x), mode="r")
-    return -jnp.log(jnp.abs(jnp.diagonal(triangle))).sum()
-
-
-class ByAutodiff(AbstractDequantization):
-    """Theorem 1 and Corollary 2 for any manifold: G and its inverses given as plain functions.
-
-    `quantize`: x -> (y, z). `inverses`: one (y, z) -> x for each branch; together they must
-    list every x with G(x) = (y, z). The volume term is −½ log det(∇Gᵀ∇G), by autodiff.
-    """
-
-    manifold: AbstractManifold
-    _auxiliary: Auxiliary
-    _ambient_dim: int = eqx.field(static=True)
-    _quantize: Callable[[Ambient], tuple[Point, Aux]] = eqx.field(static=True)
-    _inverses: tuple[Callable[[Point, Aux], Ambient], ...] = eqx.field(static=True)
-
-    def __init__(
-        self,
-        manifold: AbstractManifold,
-        auxiliary: Auxiliary,
-        ambient_dim: int,
-        quantize: Callable[[Ambient], tuple[Point, Aux]],
-        *inverses: Callable[[Point, Aux], Ambient],
-    ):
-        self.manifold = manifold
-        self._auxiliary = auxiliary
-        self._ambient_dim = ambient_dim
-        self._quantize = quantize
-        self._inverses = inverses
-
-    @property
-    def auxiliary(self) -> Auxiliary:
-        return self._auxiliary
-
-    @property
-    def ambient_dim(self) -> int:
-        return self._ambient_dim
-
-    @property
-    def branches(self) -> int:
-        return len(self._inverses)
-
-    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
-        return self._quantize(x)
-
-    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
-        x = jnp.stack([inverse(y, z) for inverse in self._inverses])
-        return x, jax.vmap(lambda x: log_volume_by_autodiff(self._quantize, x))(x)
 
 
 class OffManifoldError(ValueError):

@@ -13,12 +13,24 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
-from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    Ambient,
+    Aux,
+    Point,
+    Scalar,
+    TangentError,
+    safe_norm,
+)
 from .euclidean import Euclidean
 from .local import NARROW_ANGLE, Rodrigues, location_and_scale
+from .quaternion import (
+    RotationTangent,
+    quaternion_of_rotation,
+    rotation_of_quaternion,
+)
 from .stiefel import QR, Polar, Stiefel, orthonormality_complaint, orthonormality_gap
-
-Quaternion = Float[Array, " four"]
 
 
 @storable("manifolds.SpecialOrthogonal")
@@ -72,6 +84,11 @@ class SpecialOrthogonal(AbstractManifold):
 
     def dequantization(self) -> AbstractDequantization:
         return Quaternions(self) if self.n == 3 else Fold(QR(Stiefel(self.n, self.n)))
+
+    def tangent(self) -> RotationTangent:
+        if self.n != 3:
+            raise TangentError(f"Tangent maps are known for SO(3), not for SO({self.n}).")
+        return RotationTangent()
 
     def local_coordinates(self, rows: np.ndarray) -> Rodrigues | None:
         if self.n != 3:
@@ -268,41 +285,3 @@ class ExponentialMap(AbstractDequantization):
 def _only_three(manifold: SpecialOrthogonal) -> None:
     if manifold.n != 3:
         raise ValueError(f"Quaternions and rotation vectors are for SO(3), not SO({manifold.n}).")
-
-
-def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
-    """The rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = q
-    return jnp.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
-def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
-    """The unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
-
-    4qqᵀ is the matrix's form and the identity; its row of the largest diagonal entry, normalised,
-    is ±q: smooth and accurate for every rotation.
-    """
-    outer = jnp.eye(4, dtype=matrix.dtype) + quaternion_form(matrix)
-    row = outer[jnp.argmax(jnp.diagonal(outer))]
-    return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)
-
-
-def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
-    """The symmetric S with qᵀSq = tr MᵀR for the rotation R of every unit quaternion q."""
-    a, b, c = m[0, 0], m[1, 1], m[2, 2]
-    wx, wy, wz = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
-    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
-    return jnp.array(
-        [
-            [a + b + c, wx, wy, wz],
-            [wx, a - b - c, xy, xz],
-            [wy, xy, b - a - c, yz],
-            [wz, xz, yz, c - a - b],
-        ]
-    )

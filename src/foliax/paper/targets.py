@@ -23,7 +23,7 @@ from ..distributions import (
     sample_von_mises_fisher,
 )
 from ..manifolds import Orthogonal, SpecialOrthogonal, Sphere, Stiefel, Torus
-from ..manifolds.rotations import quaternion_form, rotation_of_quaternion
+from ..manifolds.quaternion import quaternion_form, rotation_of_quaternion
 from ..manifolds.torus import wrap
 from ..registry import storable
 

@@ -116,8 +116,8 @@ def _(manifold: Rounded) -> Frame:
 
 @frame.register
 def _(manifold: Product) -> Frame:
-    frames = [frame(factor) for factor in manifold.factors]
-    cuts = np.cumsum([factor.size for factor in manifold.factors])[:-1]
+    frames = [frame(factor) for factor in manifold.parts]
+    cuts = np.cumsum([factor.size for factor in manifold.parts])[:-1]
 
     def values(rows):
         parts = np.split(np.asarray(rows, float), cuts, axis=1)

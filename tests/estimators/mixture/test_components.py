@@ -20,7 +20,7 @@ from foliax.estimators.mixture import (
     torus,
 )
 from foliax.evaluation import estimate, log_densities, samples
-from foliax.manifolds.rotations import rotation_of_quaternion
+from foliax.manifolds.quaternion import rotation_of_quaternion
 
 KEY = jax.random.key(0)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...distributions import bingham, bingham_rates, envelopes, sample_bingham
 from ...manifolds import SpecialOrthogonal
-from ...manifolds.rotations import quaternion_of_rotation, rotation_of_quaternion
+from ...manifolds.quaternion import quaternion_of_rotation, rotation_of_quaternion
 from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 

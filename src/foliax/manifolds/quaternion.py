@@ -1,0 +1,81 @@
+"""Unit quaternions (w, x, y, z) and the rotation matrices that they stand for."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..registry import storable
+from .tangent import AbstractTangent, Frame, Point, Query, Scalar, Vector
+
+Quaternion = Float[Array, " four"]
+
+
+def rotation_of_quaternion(q: Quaternion) -> Float[Array, "3 3"]:
+    """The rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = q
+    return jnp.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_of_rotation(matrix: Float[Array, "3 3"]) -> Quaternion:
+    """The unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix.
+
+    4qqᵀ is the matrix's form and the identity; its row of the largest diagonal entry, normalised,
+    is ±q: smooth and accurate for every rotation.
+    """
+    outer = jnp.eye(4, dtype=matrix.dtype) + quaternion_form(matrix)
+    row = outer[jnp.argmax(jnp.diagonal(outer))]
+    return row / jnp.linalg.norm(row) * jnp.where(row[0] < 0, -1, 1)
+
+
+def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
+    """The symmetric S with qᵀSq = tr MᵀR for the rotation R of every unit quaternion q."""
+    a, b, c = m[0, 0], m[1, 1], m[2, 2]
+    wx, wy, wz = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
+    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
+    return jnp.array(
+        [
+            [a + b + c, wx, wy, wz],
+            [wx, a - b - c, xy, xz],
+            [wy, xy, b - a - c, yz],
+            [wz, xz, yz, c - a - b],
+        ]
+    )
+
+
+@storable("rivals.RotationTangent")
+class RotationTangent(AbstractTangent):
+    """v = the rotation vector of MᵀR, of angle ω; dy = 2^{3/2} (sin(ω/2)/(ω/2))² dv."""
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (0, 0, 0)
+
+    def frame(self, y: Point) -> Frame:
+        return quaternion_of_rotation(y.reshape(3, 3))
+
+    def query(self, y: Point) -> Query:
+        return quaternion_of_rotation(y.reshape(3, 3))
+
+    def log_map(self, frame: Frame, query: Query) -> tuple[Vector, Scalar]:
+        a, b = frame, query
+        scalar = (a * b).sum()
+        vector = a[0] * b[1:] - b[0] * a[1:] - jnp.cross(a[1:], b[1:])
+        vector = jnp.where(scalar < 0, -vector, vector)
+        sine = jnp.minimum(jnp.sqrt((vector**2).sum()), 1.0)
+        half = jnp.arctan2(sine, jnp.abs(scalar))
+        ratio = jnp.where(half > 1e-3, sine / jnp.maximum(half, 1e-3), 1 - half**2 / 6)
+        return 2 * vector / ratio, 2 * jnp.log(ratio) + 1.5 * math.log(2)
+
+    def exp_map(self, frame: Frame, v: Vector) -> Point:
+        half = jnp.sqrt((v**2).sum()) / 2
+        turn = jnp.concatenate([jnp.cos(half)[None], jnp.sinc(half / math.pi) * v / 2])
+        return (rotation_of_quaternion(frame) @ rotation_of_quaternion(turn)).reshape(-1)
