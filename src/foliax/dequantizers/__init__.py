@@ -29,7 +29,19 @@ __all__ = [
 def build(
     spec: AbstractDequantizerSpec, dequantization: AbstractDequantization, *, key: PRNGKeyArray
 ) -> AbstractDequantizer:
-    """The described density; where z is empty there is nothing to describe."""
+    """Build the density that a spec describes, or an empty one where z is empty.
+
+    Args:
+        spec: The description.
+        dequantization: The dequantization whose z the density is for.
+        key: Initialises the networks.
+
+    Returns:
+        The density q(z | y), before training.
+
+    Raises:
+        ValueError: The family is for another set of z.
+    """
     if dequantization.auxiliary.size == 0:
         return UniformCells()
     return spec.build(dequantization, key=key)

@@ -1,4 +1,4 @@
-"""The one place where flowjax distributions become ambient densities."""
+"""Ambient densities from flowjax distributions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,7 +17,14 @@ from foliax.registry import storable
 
 @storable("ambient.FromFlowjax")
 class FromFlowjax(AbstractAmbient):
-    """Any unconditional flowjax distribution of shape (m,), as it is; its path costs nothing."""
+    """An unconditional flowjax distribution of shape (m,), as an ambient density of cost 0.
+
+    Args:
+        distribution: The distribution.
+
+    Raises:
+        ValueError: The distribution is conditional, or not over vectors.
+    """
 
     distribution: AbstractDistribution
     dim: int = eqx.field(static=True)
@@ -32,18 +39,22 @@ class FromFlowjax(AbstractAmbient):
         self.dim = distribution.shape[0]
 
     def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Log density at x; cost 0."""
+        """Compute the log density at x; the cost is 0."""
         log_prob = self.distribution.log_prob(x)
         return log_prob, jnp.zeros_like(log_prob)
 
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
-        """One draw."""
+        """Draw one point."""
         return self.distribution.sample(key)
 
 
 @dataclasses.dataclass(frozen=True)
 class Flowjax(AbstractAmbientSpec):
-    """A description by a function: (key, dim) -> a flowjax distribution, in scaled coordinates."""
+    """The description of an ambient density by a function that makes a flowjax distribution.
+
+    Args:
+        make: Takes a key and the dimension m, and returns a distribution of scaled coordinates.
+    """
 
     make: Callable[[PRNGKeyArray, int], AbstractDistribution]
 
@@ -55,20 +66,20 @@ class Flowjax(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """What the function makes, scaled to the data."""
+        """Make the distribution and scale it to the data."""
         return Scaled(FromFlowjax(self.make(key, dim)), shift, scale)
 
 
 def flow_to_normal(bijection: AbstractBijection) -> FromFlowjax:
-    """The density of x for which bijection(x) ~ N(0, I).
+    """Build the density of x for which bijection(x) ~ N(0, I).
 
-    The bijection runs from data to base, so ``log_prob`` takes its cheap, direct side.
+    The bijection maps data to the base, so `log_prob` uses its fast direction.
     """
     return FromFlowjax(Transformed(StandardNormal(bijection.shape), Invert(bijection)))
 
 
 def near_identity(mlp: eqx.nn.MLP, factor: float = 0.01) -> eqx.nn.MLP:
-    """The network with its last layer shrunk, so that a flow starts close to the identity."""
+    """Multiply a network's last layer by a factor, so that a flow starts near the identity."""
     shrink = lambda leaf: leaf * factor if eqx.is_inexact_array(leaf) else leaf  # noqa: E731
     return eqx.tree_at(
         lambda m: m.layers[-1], mlp, replace_fn=lambda layer: jax.tree.map(shrink, layer)

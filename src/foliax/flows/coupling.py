@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable] = {
 
 @storable("ambient.Roll")
 class Roll(AbstractBijection):
-    """(x_1, …, x_m) ↦ (x_{k+1}, …, x_m, x_1, …, x_k): a rotation of the coordinates by k."""
+    """(x_1, …, x_m) ↦ (x_{k+1}, …, x_m, x_1, …, x_k): coordinates rolled by k = `places`."""
 
     shape: tuple[int, ...] = eqx.field(static=True)
     places: int = eqx.field(static=True)
@@ -42,11 +42,11 @@ class Roll(AbstractBijection):
         self.shape, self.places, self.cond_shape = (dim,), places, None
 
     def transform_and_log_det(self, x, condition=None):
-        """Rolled x, and log|det| = 0."""
+        """Roll x; log |det| = 0."""
         return jnp.roll(x, -self.places), jnp.zeros(())
 
     def inverse_and_log_det(self, y, condition=None):
-        """Rolled back y, and log|det| = 0."""
+        """Roll y back; log |det| = 0."""
         return jnp.roll(y, self.places), jnp.zeros(())
 
 
@@ -61,9 +61,26 @@ def coupling_chain(
     split: int,
     key: PRNGKeyArray,
 ) -> Chain:
-    """Couplings in which the first ``split`` coordinates drive the others, then a Roll by split.
+    """Build couplings in which some coordinates condition the map of the others.
 
-    So R^3 goes 1 → 2 and R^4 goes 2 → 2; split = 0 stands for m // 2.
+    In each layer the first `split` coordinates condition the rest, and then all are rolled by
+    `split`. So in R³ one coordinate conditions two, and in R⁴ two condition two.
+
+    Args:
+        transformer: The map of one coordinate, whose parameters the network gives.
+        dim: The number of coordinates m.
+        layers: The number of couplings.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        activation: The activation, one of "relu", "silu" and "tanh".
+        split: The number of conditioning coordinates; 0 means m // 2.
+        key: Initialises the networks.
+
+    Returns:
+        The chain of couplings, from data to base.
+
+    Raises:
+        ValueError: The split leaves no coordinates, or the activation is unknown.
     """
     split = split or dim // 2
     if not 0 < split < dim:
@@ -90,7 +107,7 @@ def coupling_chain(
 
 
 def softplus_affine(min_scale: float) -> Affine:
-    """s ↦ scale · s + shift, scale = softplus(·) + min_scale, starting at the identity."""
+    """Build s ↦ scale · s + shift with scale = softplus(·) + min_scale; it starts as identity."""
     raw = inv_softplus(1.0 - min_scale)
     scale = paramax.Parameterize(lambda a: jax.nn.softplus(a) + min_scale, raw)
     return eqx.tree_at(lambda affine: affine.scale, Affine(), scale)
@@ -99,10 +116,18 @@ def softplus_affine(min_scale: float) -> Affine:
 @storable("ambient.RealNVP")
 @dataclasses.dataclass(frozen=True)
 class RealNVP(AbstractAmbientSpec):
-    """Affine couplings: x_b ↦ scale(x_a) · x_b + shift(x_a), shift linear, scale softplus.
+    """Affine couplings x_b ↦ scale(x_a) · x_b + shift(x_a).
 
-    Networks have ``depth`` hidden layers of ``width``. The scale is bounded below by
-    ``min_scale``, which keeps the inverse finite. Dinh et al. 2017; as used by Brofos et al. 2021.
+    The shift is linear in the network's output, the scale its softplus. Dinh et al. 2017; as used
+    by Brofos et al. 2021.
+
+    Args:
+        layers: The number of couplings.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        split: The number of conditioning coordinates; 0 means half of them.
+        activation: The activation, one of "relu", "silu" and "tanh".
+        min_scale: The smallest scale, which keeps the inverse finite.
     """
 
     layers: int = 3
@@ -120,7 +145,7 @@ class RealNVP(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow of ``layers`` couplings over N(0, I)."""
+        """Build the flow over N(0, I)."""
         chain = coupling_chain(
             softplus_affine(self.min_scale),
             dim,
@@ -137,10 +162,19 @@ class RealNVP(AbstractAmbientSpec):
 @storable("ambient.SplineCoupling")
 @dataclasses.dataclass(frozen=True)
 class SplineCoupling(AbstractAmbientSpec):
-    """Couplings x_b ↦ spline(x_b; x_a), monotone rational-quadratic with ``knots`` inner knots.
+    """Couplings x_b ↦ spline(x_b; x_a) by monotone rational-quadratic splines.
 
-    Splines act on [−interval, interval] in scaled coordinates and are the identity outside.
     Durkan et al. 2019, Neural Spline Flows.
+
+    Args:
+        layers: The number of couplings.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        knots: The number of inner knots of each spline.
+        interval: Splines act on [−interval, interval] in scaled coordinates, which holds almost all
+            data at the default. Outside they are the identity.
+        split: The number of conditioning coordinates; 0 means half of them.
+        activation: The activation, one of "relu", "silu" and "tanh".
     """
 
     layers: int = 3
@@ -159,7 +193,7 @@ class SplineCoupling(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow of ``layers`` couplings over N(0, I)."""
+        """Build the flow over N(0, I)."""
         chain = coupling_chain(
             RationalQuadraticSpline(knots=self.knots, interval=self.interval),
             dim,

@@ -1,4 +1,4 @@
-"""Mixture of Gaussians with full covariances."""
+"""Mixtures of Gaussians with full covariances."""
 
 import dataclasses
 
@@ -18,8 +18,14 @@ from foliax.registry import storable
 class MixtureOfGaussians(AbstractAmbient):
     """p(x) = Σ_k w_k N(x; μ_k, Σ_k), with Σ_k⁻¹ = L_k L_kᵀ and L_k lower triangular, diagonal > 0.
 
-    log N = −m/2 log 2π + Σ_i log L_ii − ½ |Lᵀ(x − μ)|²: no solve, no factorisation.
-    Parameters: logits of w, μ, log of L's diagonal, and L's strictly lower part.
+    log N = −m/2 log 2π + Σ_i log L_ii − ½ |Lᵀ(x − μ)|² needs no solve and no factorisation.
+
+    Args:
+        logits: The logits of w.
+        means: The μ_k.
+        log_diagonals: The logs of the diagonals of L_k.
+        lowers: The strictly lower parts of L_k, row by row.
+        dim: The dimension m.
     """
 
     logits: Float[Array, " k"]
@@ -34,9 +40,9 @@ class MixtureOfGaussians(AbstractAmbient):
         return diagonal.at[:, rows, columns].set(self.lowers)
 
     def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Log density at x; cost 0."""
-        # One matrix product for all components. Two nested sums over small axes would do as well,
-        # but XLA's CPU backend (jaxlib 0.10.2) gets them wrong from 3,000 rows: test_mixture.py.
+        """Compute the log density at x; the cost is 0."""
+        # One matrix product for all components, because XLA's CPU backend (jaxlib 0.10.2) computes
+        # nested sums over small axes wrongly from 3,000 rows on: see test_mixture.py.
         factors = self._factors()
         offsets = jnp.einsum("kij,ki->kj", factors, self.means)
         whitened = (x @ jnp.concatenate(factors, axis=1)).reshape(offsets.shape) - offsets
@@ -49,7 +55,7 @@ class MixtureOfGaussians(AbstractAmbient):
         return log_prob, jnp.zeros_like(log_prob)
 
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
-        """One draw: a component k, then x = μ_k + L_k⁻ᵀ ε."""
+        """Draw a component k, then x = μ_k + L_k⁻ᵀ ε."""
         which_key, noise_key = jr.split(key)
         k = jr.categorical(which_key, self.logits)
         noise = jr.normal(noise_key, (self.dim,), self.means.dtype)
@@ -60,7 +66,11 @@ class MixtureOfGaussians(AbstractAmbient):
 @storable("ambient.GaussianMixture")
 @dataclasses.dataclass(frozen=True)
 class GaussianMixture(AbstractAmbientSpec):
-    """Mixture of ``components`` Gaussians of full covariance; means start as normal draws."""
+    """A mixture of Gaussians of full covariance, whose means start as normal samples.
+
+    Args:
+        components: The number of Gaussians.
+    """
 
     components: int = 16
 
@@ -72,14 +82,22 @@ class GaussianMixture(AbstractAmbientSpec):
         scale: Float[Array, " m"],
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The untrained mixture, moved and scaled."""
+        """Build the untrained mixture, shifted and scaled to the data."""
         return Scaled(initial_mixture(self.components, dim, key=key), shift, scale)
 
 
 def initial_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
-    """k components of equal weight, narrower the more there are, k^(−1/m); of variance 1 in all.
+    """Build k Gaussians of equal weight and deviation k^(−1/m), with a total variance of 1.
 
-    One alone is N(0, I).
+    One component is N(0, I).
+
+    Args:
+        k: The number of components.
+        dim: The dimension m.
+        key: Draws the means.
+
+    Returns:
+        The mixture.
     """
     return MixtureOfGaussians(
         logits=jnp.zeros(k),
@@ -91,8 +109,17 @@ def initial_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussian
 
 
 def mixture_by_em(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
-    """k Gaussians by EM, the best of three starts by k-means++; on the host."""
-    # More than a second to import.
+    """Fit k Gaussians by EM on the host, from the best of three k-means++ starts.
+
+    Args:
+        k: The number of components.
+        x: The points.
+        seed: Chooses the starts.
+
+    Returns:
+        The mixture.
+    """
+    # Imported here because it takes more than a second.
     from sklearn import mixture
 
     points = np.asarray(x, float)

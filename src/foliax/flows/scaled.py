@@ -1,4 +1,4 @@
-"""Scaling to the data, as part of the model."""
+"""Scaling to the data as part of the density."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,9 +11,17 @@ from foliax.registry import storable
 
 @storable("ambient.Scaled")
 class Scaled(AbstractAmbient):
-    """Density of x = shift + scale · s: log p(x) = log p_s((x − shift) / scale) − Σ log scale.
+    """The density of x = shift + scale · s: log p(x) = log p_s((x − shift) / scale) − Σ log scale.
 
-    Shift and scale are constants of the model (``paramax.NonTrainable``), not parameters.
+    Shift and scale are constants of the model (`paramax.NonTrainable`), not parameters.
+
+    Args:
+        inner: The density of s.
+        shift: The location of the data.
+        scale: The scale of the data, positive.
+
+    Raises:
+        ValueError: Shift or scale has a wrong shape or an invalid value.
     """
 
     inner: AbstractAmbient
@@ -40,12 +48,12 @@ class Scaled(AbstractAmbient):
         self.scale = paramax.non_trainable(scale)
 
     def log_prob_and_cost(self, x: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Log density at x in the data's own units; the cost is that of the inner path."""
+        """Compute the log density at x in the data's units, and the cost of the inner path."""
         shift, scale = paramax.unwrap((self.shift, self.scale))
         log_prob, cost = self.inner.log_prob_and_cost((x - shift) / scale)
         return log_prob - jnp.sum(jnp.log(scale)), cost
 
     def sample(self, *, key: PRNGKeyArray) -> Float[Array, " m"]:
-        """One draw, in the data's own units."""
+        """Draw one point in the data's units."""
         shift, scale = paramax.unwrap((self.shift, self.scale))
         return shift + scale * self.inner.sample(key=key)
