@@ -13,7 +13,8 @@ from foliax import manifolds
 from foliax.density import AbstractDensity, AbstractIntegrator
 from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.estimators import DequantizedFlow, LocalKernel, MobiusFlow, Stacking, base
-from foliax.estimators.kernel import components, families, tangents
+from foliax.estimators.kernel import base as kernels
+from foliax.estimators.kernel import families
 from foliax.estimators.mixture import AbstractComponents
 from foliax.flows import AbstractAmbient, AbstractAmbientSpec, Flowjax
 from foliax.flows.manifold import bijections, circle
@@ -21,7 +22,7 @@ from foliax.io import ModelFileError
 from foliax.io.annotations import fits
 from foliax.io.codec import Decoder
 from foliax.io.flowjax_functions import recognised
-from foliax.manifolds import AbstractDequantization, AbstractManifold
+from foliax.manifolds import AbstractDequantization, AbstractManifold, tangent
 from foliax.registry import entry_of
 from foliax.report import views
 from foliax.training import objectives
@@ -92,6 +93,7 @@ LEFT_OUT = {
     Flowjax,
     manifolds.ByAutodiff,
     manifolds.LevelSet,
+    tangent.ChartTangent,
     objectives.ReverseKL,
     objectives.OwnSamples,
     views.Drawn,
@@ -108,9 +110,9 @@ INTERFACES = (
     AbstractComponents,
     objectives.AbstractObjective,
     base.AbstractSpec,
-    components.AbstractKernels,
-    families.AbstractLeaf,
-    tangents.AbstractTangent,
+    kernels.AbstractKernels,
+    families.AbstractKernelFamily,
+    tangent.AbstractTangent,
     bijections.AbstractBijection,
     circle.AbstractCircleMap,
 )
