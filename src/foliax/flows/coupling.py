@@ -1,5 +1,7 @@
 """Coupling flows with deterministic splits: RealNVP and rational-quadratic splines."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable
 
@@ -51,15 +53,7 @@ class Roll(AbstractBijection):
 
 
 def coupling_chain(
-    transformer: AbstractBijection,
-    dim: int,
-    *,
-    layers: int,
-    width: int,
-    depth: int,
-    activation: str,
-    split: int,
-    key: PRNGKeyArray,
+    transformer: AbstractBijection, spec: RealNVP | SplineCoupling, dim: int, *, key: PRNGKeyArray
 ) -> Chain:
     """Build couplings in which some coordinates condition the map of the others.
 
@@ -68,38 +62,36 @@ def coupling_chain(
 
     Args:
         transformer: The map of one coordinate, whose parameters the network gives.
+        spec: The number of layers, the split, and the networks' width, depth and activation.
         dim: The number of coordinates m.
-        layers: The number of couplings.
-        width: The width of the hidden layers.
-        depth: The number of hidden layers.
-        activation: The activation, one of "relu", "silu" and "tanh".
-        split: The number of conditioning coordinates; 0 means m // 2.
         key: Initialises the networks.
 
     Returns:
         The chain of couplings, from data to base.
 
     Raises:
-        ValueError: The split leaves no coordinates, or the activation is unknown.
+        ValueError: One side of the split is empty, or the activation is unknown.
     """
-    split = split or dim // 2
+    split = spec.split or dim // 2
     if not 0 < split < dim:
         raise ValueError(
             f"A coupling cannot split {dim} coordinate(s) into {split} and {dim - split}. "
             "In one dimension use GaussianMixture or an ODE."
         )
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"Unknown activation {activation!r}; choose from {sorted(ACTIVATIONS)}.")
+    if spec.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"Unknown activation {spec.activation!r}; choose from {sorted(ACTIVATIONS)}."
+        )
     bijections: list[AbstractBijection] = []
-    for layer_key in jr.split(key, layers):
+    for layer_key in jr.split(key, spec.layers):
         layer = Coupling(
             layer_key,
             transformer=transformer,
             untransformed_dim=split,
             dim=dim,
-            nn_width=width,
-            nn_depth=depth,
-            nn_activation=ACTIVATIONS[activation],
+            nn_width=spec.width,
+            nn_depth=spec.depth,
+            nn_activation=ACTIVATIONS[spec.activation],
         )
         bijections.append(eqx.tree_at(lambda c: c.conditioner, layer, replace_fn=near_identity))
         bijections.append(Roll(dim, split))
@@ -148,12 +140,8 @@ class RealNVP(AbstractAmbientSpec):
         """Build the flow over N(0, I)."""
         chain = coupling_chain(
             softplus_affine(self.min_scale),
+            self,
             dim,
-            layers=self.layers,
-            width=self.width,
-            depth=self.depth,
-            activation=self.activation,
-            split=self.split,
             key=key,
         )
         return Scaled(flow_to_normal(chain), shift, scale)
@@ -196,12 +184,8 @@ class SplineCoupling(AbstractAmbientSpec):
         """Build the flow over N(0, I)."""
         chain = coupling_chain(
             RationalQuadraticSpline(knots=self.knots, interval=self.interval),
+            self,
             dim,
-            layers=self.layers,
-            width=self.width,
-            depth=self.depth,
-            activation=self.activation,
-            split=self.split,
             key=key,
         )
         return Scaled(flow_to_normal(chain), shift, scale)

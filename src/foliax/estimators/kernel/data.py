@@ -109,8 +109,8 @@ def fraction_within(space: Space, data: DistinctRows, relative: np.ndarray, radi
     if not points.size:
         return 1.0
     # Choose rows by weight, since a merged row stands for several.
-    asked = np.random.default_rng(1).choice(
+    chosen = np.random.default_rng(1).choice(
         len(some), N_COUNTING_ROWS, p=data.weights[some] / data.weights[some].sum()
     )
-    near = KDTree(points).query_ball_point(points[asked], radius, return_length=True)
+    near = KDTree(points).query_ball_point(points[chosen], radius, return_length=True)
     return float(np.mean(near)) / len(some)

@@ -54,23 +54,21 @@ def local_kernels(
     """
     space = tangents.space
     images = list_orbits(space.manifold, data.rows)
-    n, order, size = images.shape
-    dtype = data.rows.dtype
+    (n, order, size), dtype = images.shape, data.rows.dtype
     rows = jnp.asarray(images.reshape(-1, size), dtype)
     most = max(1, min(max(neighbours), n - 1))
     around = _find_neighbourhoods(tangents, rows, relative, most, order)
     index = tangents.bandwidth_index()
-    d = len(index)
-    log_rows = np.repeat(np.log(data.weights / data.weights.sum()), order)
-    log_rows = log_rows + np.log(relative[index]).sum() - d / 2 * np.log(2 * np.pi)
+    d, weights = len(index), np.repeat(np.log(data.weights / data.weights.sum()), order)
+    log_rows = weights + np.log(relative[index]).sum() - d / 2 * np.log(2 * np.pi)
     cap = max_deviations(tangents) * relative[index] / max(widths) if d else None
     found = []
     for k in neighbours:
-        v, squares = around.vectors[:, :k], around.squared_gaps[:, :k]
+        v = around.vectors[:, :k]
         whiten, log_det = np.zeros((len(rows), 0, 0)), np.zeros(len(rows))
         if cap is not None:
             whiten, log_det = whitening_matrices(v, d / (d + v.shape[1]), MIN_DEVIATION, cap)
-        level, levels = number_levels(around.middles, squares.mean(1))
+        level, levels = number_levels(around.middles, around.squared_gaps[:, :k].mean(1))
         found.append(
             LocalKernels(
                 tangents,
