@@ -234,11 +234,11 @@ def prepare_rows(
     Returns:
         The rows, with weights whose sum is Kish's number of rows.
     """
-    weights = np.ones(len(rows)) if weights is None else weights
-    rows, weights = np.asarray(rows, float)[weights > 0], weights[weights > 0]
-    weights = weights * weights.sum() / (weights**2).sum()
+    given = np.ones(len(rows)) if weights is None else weights
+    rows, used = np.asarray(rows, float)[given > 0], given[given > 0]
+    kish = used * used.sum() / (used**2).sum()
     features = np.asarray(jax.jit(jax.vmap(where.features))(jnp.asarray(rows)), float)
-    return PreparedRows(family.prepare(rows), features, weights)
+    return PreparedRows(family.prepare(rows), features, kish)
 
 
 def build_density(
