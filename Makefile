@@ -15,10 +15,10 @@ demo: .venv/installed
 	$(BIN)/foliax demo --output foliax-demo
 
 test: .venv/installed
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10 -m "not slow"
 
 test-all: .venv/installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 10
 
 lint: .venv/installed
 	$(BIN)/ruff check .

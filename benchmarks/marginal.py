@@ -32,7 +32,7 @@ from foliax.density import (
 )
 from foliax.density.batches import log_prob_in_batches
 from foliax.density.integrate import middle
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.flows import RealNVP
 from foliax.paper import targets
@@ -95,7 +95,7 @@ def product(columns: jax.Array) -> jax.Array:
 def trained(target, sizes: Sizes) -> DequantizedDensity:
     spec = DequantizedFlow(
         RealNVP(3, 40),
-        Safe(10),
+        HeavyTailed(10),
         ImportanceWeighted(5),
         Training(steps=sizes.steps, batch=100, rate=3e-3, block=min(200, sizes.steps)),
     )

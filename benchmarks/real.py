@@ -58,7 +58,7 @@ SETS = {
 }
 MODELS = {
     # The kernel of the data's README.md; a finer grid than decades scores better on fire.
-    "reference kernel": ScaleMixtureKernel(10.0, 1e8, chance=0.0, ratio=10.0),
+    "reference kernel": ScaleMixtureKernel(10.0, 1e8, min_gain=0.0, ratio=10.0),
     "scale kernel": ScaleMixtureKernel(),
     "local kernel": LocalKernel(),
     "mixture": DirectionalMixture(choose="held-out", max_components=32),

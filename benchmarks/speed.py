@@ -26,7 +26,7 @@ from rich.table import Table
 from benchmarks.peers import COUPLINGS, PEERS, WIDTH, MissingPackageError, peer_jobs
 from benchmarks.timing import Job, environment, format_ratio, one_core, ratio, store, time_in_turns
 from foliax.density.batches import log_prob_in_batches
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.flows import RealNVP
 from foliax.manifolds import AbstractManifold, Euclidean
@@ -63,7 +63,9 @@ def description(where: str, sizes: Sizes) -> tuple[AbstractManifold, Dequantized
     ambient = RealNVP(COUPLINGS, WIDTH)
     if where == SPHERE:
         objective = ImportanceWeighted(5)
-        return targets.sphere_s2().manifold, DequantizedFlow(ambient, Safe(10), objective, training)
+        return targets.sphere_s2().manifold, DequantizedFlow(
+            ambient, HeavyTailed(10), objective, training
+        )
     # Without z the bound is the log-likelihood.
     return Euclidean(3), DequantizedFlow(ambient, objective=ELBO(1, cost=0.0), training=training)
 

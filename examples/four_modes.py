@@ -5,7 +5,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from foliax import DequantizedFlow, ImportanceWeighted, Safe, Training, evaluate
+from foliax import DequantizedFlow, HeavyTailed, ImportanceWeighted, Training, evaluate
 from foliax.density import Dataset
 from foliax.evaluation import compare
 from foliax.flows import SplineCoupling
@@ -21,7 +21,7 @@ def main() -> None:
     rows = target.sample(5000, key=jax.random.key(0))
     spec = DequantizedFlow(
         SplineCoupling(4, 24, 2, 8, 4.0, activation="silu"),
-        Safe(10),
+        HeavyTailed(10),
         ImportanceWeighted(2),
         Training(steps=4000, batch=200, rate=3e-3, patience=8),
     )

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foliax.density import Dataset
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.flows import RealNVP
 from foliax.manifolds import AbstractDequantization
@@ -16,7 +16,7 @@ from foliax.training import ImportanceWeighted, Training, partition
 
 SPEC = DequantizedFlow(
     RealNVP(2, 8),
-    Safe(4),
+    HeavyTailed(4),
     ImportanceWeighted(2),
     Training(steps=60, batch=32, block=20, rate=5e-3, warmup=5),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .density import AbstractDensity, Dataset, DequantizedDensity, evaluate
-    from .dequantizers import Safe
+    from .dequantizers import HeavyTailed
     from .estimators import Auto, DequantizedFlow, FitResult, refine_dequantizer
     from .manifolds import (
         Ball,
@@ -35,7 +35,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "density": ["AbstractDensity", "Dataset", "DequantizedDensity", "evaluate"],
-    "dequantizers": ["Safe"],
+    "dequantizers": ["HeavyTailed"],
     "estimators": ["Auto", "DequantizedFlow", "FitResult", "refine_dequantizer"],
     "manifolds": [
         "Ball",
@@ -90,6 +90,7 @@ __all__ = [
     "DequantizedFlow",
     "Euclidean",
     "FitResult",
+    "HeavyTailed",
     "ImportanceWeighted",
     "Integers",
     "Interval",
@@ -101,7 +102,6 @@ __all__ = [
     "ProjectiveSpace",
     "Quotient",
     "Rounded",
-    "Safe",
     "SpecialOrthogonal",
     "Sphere",
     "Stiefel",

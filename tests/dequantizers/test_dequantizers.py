@@ -8,8 +8,8 @@ import pytest
 from jax.scipy.stats import norm
 
 from foliax import dequantizers
-from foliax.dequantizers import Beta, ConditionalFlow, Gamma, Normal, Safe, Uniform
-from foliax.dequantizers.location_scale import push, unpush
+from foliax.dequantizers import Beta, ConditionalFlow, Gamma, HeavyTailed, Normal, Uniform
+from foliax.dequantizers.location_scale import invert_tails, stretch_tails
 from foliax.manifolds import (
     ByRadii,
     Euclidean,
@@ -29,9 +29,9 @@ CELLS, TRIANGLE = Integers(2).dequantization(), Fold(Polar(Stiefel(3, 3)))
 MIXED = Joint(SPHERE, CELLS)
 
 CASES = [
-    (Safe(8), SPHERE),
-    (Safe(8), MIXED),
-    (Safe(8, full=True), TRIANGLE),
+    (HeavyTailed(8), SPHERE),
+    (HeavyTailed(8), MIXED),
+    (HeavyTailed(8, full=True), TRIANGLE),
     (Normal(8), TORUS),
     (Normal(8, full=True), TORUS),
     (Gamma(8), TORUS),
@@ -43,7 +43,7 @@ CASES = [
 
 
 def built(spec, g):
-    """A density away from its start, in float64, and the features of a point."""
+    """Build a density away from its initial values, in float64, and the features of a point."""
     q = in_double(dequantizers.build(spec, g, key=jax.random.key(0)))
     q = jax.tree.map(lambda a: a * 1.5 if eqx.is_inexact_array(a) else a, q)
     point, _ = g.quantize(jax.random.normal(jax.random.key(1), (g.ambient_dim,)))
@@ -52,7 +52,7 @@ def built(spec, g):
 
 @pytest.mark.parametrize(("spec", "g"), CASES, ids=lambda v: type(v).__name__)
 def test_the_density_is_that_of_the_transform(spec, g):
-    """q(z(v)) |dz/dv| = 1 for uniform v: sampling and log_prob cannot disagree."""
+    """q(z(v)) |dz/dv| = 1 for uniform v, so sampling and log_prob agree."""
     with jax.enable_x64(True):
         q, features = built(spec, g)
         v = jax.random.uniform(jax.random.key(2), (20, g.auxiliary.size), minval=0.02, maxval=0.98)
@@ -67,7 +67,7 @@ def test_the_density_is_that_of_the_transform(spec, g):
 
 
 @pytest.mark.parametrize(("spec", "g"), CASES, ids=lambda v: type(v).__name__)
-def test_noise_is_what_z_was_made_of(spec, g):
+def test_noise_inverts_transform(spec, g):
     with jax.enable_x64(True):
         q, features = built(spec, g)
         v = jax.random.uniform(jax.random.key(2), (20, g.auxiliary.size), minval=1e-4, maxval=0.999)
@@ -76,8 +76,8 @@ def test_noise_is_what_z_was_made_of(spec, g):
 
 
 @pytest.mark.parametrize("g", [SPHERE, MIXED, TRIANGLE], ids=lambda g: type(g).__name__)
-def test_safe_tails_invert_far_out(g):
-    """n -> u -> n to seven deviations, and the stretch is the derivative."""
+def test_heavy_tails_are_inverted_far_out(g):
+    """n → u → n is the identity up to seven deviations, and the stretch is the derivative."""
     with jax.enable_x64(True):
         k = g.auxiliary.size
         scale = jnp.linspace(0.01, 2.0, k)
@@ -85,9 +85,9 @@ def test_safe_tails_invert_far_out(g):
             n = jnp.full(k, n)
 
             def forward(n):
-                return scale * n + push(n, g.auxiliary)
+                return scale * n + stretch_tails(n, g.auxiliary)
 
-            found, log_stretch = unpush(forward(n), scale, g.auxiliary)
+            found, log_stretch = invert_tails(forward(n), scale, g.auxiliary)
             np.testing.assert_allclose(found, n, atol=1e-10)
             slope = jnp.diagonal(jax.jacfwd(forward)(n + 1e-9))
             np.testing.assert_allclose(log_stretch, jnp.log(slope).sum(), atol=1e-5)
@@ -128,16 +128,16 @@ def second_moment(spec, reach):
     return float(jnp.exp(jax.vmap(log_square)(u)).sum() * (u[1] - u[0]))
 
 
-def test_safe_tails_keep_the_weights_variance_finite():
-    """As the window of radii widens, E w² settles for safe tails and grows for log-normal ones."""
+def test_heavy_tails_keep_the_weights_variance_finite():
+    """As the window of radii widens, E w² converges for heavy tails and grows for log-normal."""
     with jax.enable_x64(True):
-        settled = second_moment(Safe(4), 8.0)
-        assert second_moment(Safe(4), 25.0) == pytest.approx(settled, rel=1e-3)
+        converged = second_moment(HeavyTailed(4), 8.0)
+        assert second_moment(HeavyTailed(4), 25.0) == pytest.approx(converged, rel=1e-3)
         assert second_moment(Normal(4), 2.0) > 10 * second_moment(Normal(4), 1.5)
 
 
-def test_safe_radii_never_overflow_float32():
-    q = dequantizers.build(Safe(4), SPHERE, key=jax.random.key(0))
+def test_heavy_tailed_radii_never_overflow_float32():
+    q = dequantizers.build(HeavyTailed(4), SPHERE, key=jax.random.key(0))
     tiny = jnp.finfo(jnp.float32).epsneg
     v = jnp.array([[tiny], [1 - tiny]])
     r = jax.vmap(lambda v: q.transform(jnp.array([0.0, 0.0, 1.0]), v))(v)
@@ -147,12 +147,12 @@ def test_safe_radii_never_overflow_float32():
 
 def test_families_refuse_other_sets():
     for spec, g in ((Gamma(), CELLS), (Beta(), SPHERE), (Uniform(), MIXED)):
-        with pytest.raises(ValueError, match="Use Safe"):
+        with pytest.raises(ValueError, match="Use HeavyTailed"):
             dequantizers.build(spec, g, key=jax.random.key(0))
 
 
 def test_nothing_to_dequantize():
-    q = dequantizers.build(Safe(), Euclidean(2).dequantization(), key=jax.random.key(0))
+    q = dequantizers.build(HeavyTailed(), Euclidean(2).dequantization(), key=jax.random.key(0))
     assert q.transform(jnp.zeros(2), jnp.zeros(0)).shape == (0,)
     assert float(q.log_prob(jnp.zeros(2), jnp.zeros(0))) == 0
 

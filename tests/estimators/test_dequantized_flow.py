@@ -11,7 +11,7 @@ from rich.console import Console
 
 from foliax import dequantizers
 from foliax.density import RQMC, Dataset, DequantizedDensity, evaluate
-from foliax.dequantizers import Safe, Uniform
+from foliax.dequantizers import HeavyTailed, Uniform
 from foliax.dequantizers.families import UniformCells
 from foliax.estimators import DequantizedFlow, FitResult, settled
 from foliax.estimators.base import hold_out
@@ -39,7 +39,7 @@ from ..small import SPEC, density, rows_of
 
 KEY = jax.random.key(0)
 COUNTS = DequantizedFlow(
-    GaussianMixture(6), Safe(8), ImportanceWeighted(4), Training(steps=1500, rate=1e-2)
+    GaussianMixture(6), HeavyTailed(8), ImportanceWeighted(4), Training(steps=1500, rate=1e-2)
 )
 
 
@@ -56,7 +56,7 @@ def test_each_heap_of_rotations_starts_as_one():
     q = centres + 0.1 * jax.random.normal(key, (1000, 4))
     g = Quaternions()
     rows = jax.vmap(lambda q: g.quantize(q)[0])(q)
-    q_of = dequantizers.build(Safe(8), g, key=keys[0])
+    q_of = dequantizers.build(HeavyTailed(8), g, key=keys[0])
     x = ambient_points(g, q_of, rows, keys[1], in_parts=True)
     unit = np.asarray(x / jnp.linalg.norm(x, axis=1, keepdims=True))
     for axis, size in ((0, 990), (2, 10)):

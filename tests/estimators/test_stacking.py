@@ -112,9 +112,11 @@ def test_many_draws_are_those_of_each_key():
     """Grouped by member and part, they are the same rows in the same places."""
     rows = np.random.default_rng(0).vonmises(0.0, 3.0, (60, 1)).astype(np.float32)
     kernel = (
-        ScaleMixtureKernel(largest=50.0, chance=0.0).fit(Dataset(rows, Circle()), key=KEY).density
+        ScaleMixtureKernel(largest=50.0, min_gain=0.0).fit(Dataset(rows, Circle()), key=KEY).density
     )
-    wide = ScaleMixtureKernel(largest=2.0, chance=0.0).fit(Dataset(rows, Circle()), key=KEY).density
+    wide = (
+        ScaleMixtureKernel(largest=2.0, min_gain=0.0).fit(Dataset(rows, Circle()), key=KEY).density
+    )
     both = Stacked((kernel, wide), jnp.log(jnp.array([0.7, 0.3])))
     keys = jax.random.split(KEY, 50)
     for density in (kernel, both):

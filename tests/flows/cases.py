@@ -1,4 +1,4 @@
-"""Every spec, small, with what the contract needs to know of it."""
+"""A small example of every spec, and helpers of the contract tests."""
 
 import functools
 
@@ -48,7 +48,7 @@ def count(tree) -> int:
 
 @functools.cache
 def build(spec, *, dim=DIM, shift=SHIFT, scale=SCALE, key=0):
-    """The density as built: near the identity, for a flow."""
+    """Build the density, which for a flow is near the identity."""
     return spec.build(
         dim, shift=jnp.array(shift[:dim]), scale=jnp.array(scale[:dim]), key=jr.key(key)
     )
@@ -56,7 +56,7 @@ def build(spec, *, dim=DIM, shift=SHIFT, scale=SCALE, key=0):
 
 @functools.cache
 def shaken(spec, *, noise=0.1, **options):
-    """The density with random parameters, away from where it starts."""
+    """Build the density and perturb its parameters."""
     ambient = build(spec, **options)
     params, static = eqx.partition(ambient, eqx.is_inexact_array, is_leaf=is_frozen)
     leaves, structure = jax.tree.flatten(params)
@@ -66,17 +66,17 @@ def shaken(spec, *, noise=0.1, **options):
 
 
 def in_double(tree):
-    """The same in float64: equinox builds float32 networks even under ``enable_x64(True)``."""
+    """Convert to float64: equinox builds float32 networks even under `enable_x64(True)`."""
     return jax.tree.map(lambda a: a.astype("float64") if eqx.is_inexact_array(a) else a, tree)
 
 
 @eqx.filter_jit
 def log_probs(ambient, x):
-    """Log density and cost of every row."""
+    """Compute the log density and the cost of every row."""
     return jax.vmap(ambient.log_prob_and_cost)(x)
 
 
 @eqx.filter_jit
 def draws(ambient, key, n):
-    """n draws."""
+    """Draw n points."""
     return jax.vmap(lambda k: ambient.sample(key=k))(jr.split(key, n))

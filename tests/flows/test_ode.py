@@ -8,8 +8,8 @@ import pytest
 
 from foliax.flows import DiscreteODE, NeuralODE, Residual
 from foliax.flows.determinant import determinant, log_determinant, log_determinant_of_positive
-from foliax.flows.field import EXACT_DIM, TanhField, probe_of
-from foliax.flows.residual import SLACK
+from foliax.flows.field import EXACT_DIM, TanhField, probe_from_bits
+from foliax.flows.residual import MAX_CONTRACTION
 from tests.flows.cases import SPECS, draws, in_double, log_probs, shaken
 
 
@@ -40,7 +40,7 @@ def test_hutchinson_is_unbiased():
     field = TanhField(EXACT_DIM + 1, 9, 3, key=jr.key(0))
     assert field.is_stochastic()
     t, x = jnp.array(0.5), jr.normal(jr.key(1), (field.dim,))
-    probes = jax.jit(jax.vmap(probe_of))(x + 1e-3 * jr.normal(jr.key(2), (4_000, field.dim)))
+    probes = jax.jit(jax.vmap(probe_from_bits))(x + 1e-3 * jr.normal(jr.key(2), (4_000, field.dim)))
     assert abs(probes.mean()) < 0.02
     estimates = jax.vmap(lambda v: field.value_and_divergence(t, x, v)[1])(probes)
     trace = jnp.trace(jax.jacfwd(lambda x: field(t, x))(x))
@@ -88,7 +88,7 @@ def test_many_steps_reach_the_continuous_flow():
 @pytest.mark.parametrize(
     "call", [lambda a: log_probs(a, jnp.ones((1, 3))), lambda a: draws(a, jr.key(0), 1)]
 )
-def test_solver_failure_names_the_remedy(call):
+def test_a_solver_failure_says_how_to_fix_it(call):
     ambient = shaken(NeuralODE(width=8, max_steps=3, rtol=1e-7, atol=1e-7), noise=1.0)
     with pytest.raises(eqx.EquinoxRuntimeError, match="raise max_steps"):
         jax.block_until_ready(call(ambient))
@@ -122,7 +122,7 @@ def test_log_determinant_of_positive_matrices(m):
 
 
 def test_residual_layers_cannot_fold():
-    """However large the weights, the Jacobian's eigenvalues exceed e^s (1 − SLACK)."""
+    """However large the weights, the Jacobian's eigenvalues exceed e^s (1 − MAX_CONTRACTION)."""
     with jax.enable_x64(True):
         stacked = in_double(shaken(Residual(layers=1, width=8), noise=3.0).inner.layers)
         layer = jax.tree.map(lambda leaf: leaf[0], stacked)
@@ -130,7 +130,7 @@ def test_residual_layers_cannot_fold():
         jacobians = jax.jit(jax.vmap(jax.jacfwd(layer)))(x)
         core = jnp.exp(-layer.log_scale)[:, None] * jacobians
         assert jnp.max(jnp.abs(core - jnp.swapaxes(core, 1, 2))) < 1e-10
-        assert jnp.min(jnp.linalg.eigvalsh(core)) > 1 - SLACK
+        assert jnp.min(jnp.linalg.eigvalsh(core)) > 1 - MAX_CONTRACTION
         value, log_det = jax.jit(jax.vmap(layer.value_and_log_det))(x)
         assert jnp.allclose(value, jax.vmap(layer)(x), atol=1e-10)
         assert jnp.allclose(log_det, jnp.linalg.slogdet(jacobians)[1], atol=1e-9)

@@ -19,7 +19,7 @@ from foliax.estimators import (
 )
 from foliax.estimators.kernel.background import Background
 from foliax.estimators.kernel.components import ScaleKernels
-from foliax.estimators.kernel.data import Data
+from foliax.estimators.kernel.data import DistinctRows
 from foliax.estimators.kernel.neighbours import local_kernels
 from foliax.estimators.kernel.shapes import Tangents
 from foliax.estimators.kernel.space import Space
@@ -51,7 +51,7 @@ DEQUANTIZATIONS = {
     "ball": Ball(2, 3.0).dequantization(),
 }
 DEQUANTIZERS = {
-    "safe": dequantizers.Safe(4, full=True),
+    "safe": dequantizers.HeavyTailed(4, full=True),
     "normal": dequantizers.Normal(4),
     "gamma": dequantizers.Gamma(4),
     "flow": dequantizers.ConditionalFlow(1, 4),
@@ -61,21 +61,21 @@ DEQUANTIZERS = {
 def dequantized(name: str) -> DequantizedDensity:
     """Build a density on R^3 with the ambient flow of that name."""
     g = manifolds.Euclidean(3).dequantization()
-    nothing = dequantizers.build(dequantizers.Safe(), g, key=KEY)
+    nothing = dequantizers.build(dequantizers.HeavyTailed(), g, key=KEY)
     return DequantizedDensity(g, ambient_cases.shaken(ambient_cases.SPECS[name]), nothing)
 
 
 def kernels(manifold: manifolds.AbstractManifold, rows: Any) -> KernelDensity:
     """Build kernels of both kinds with the uniform density as background."""
     space, rows = Space(manifold), np.asarray(rows, np.float32)
-    ones, relative = np.ones(len(rows)), np.ones(space.bandwidths)
-    data = Data(rows, ones, np.arange(len(rows)), True)
+    ones, relative = np.ones(len(rows)), np.ones(space.n_bandwidths)
+    data = DistinctRows(rows, ones, np.arange(len(rows)), True)
     parts = (
         ScaleKernels(space, rows, ones, data.groups, np.array([1.0, 8.0]), relative),
         *local_kernels(Tangents(space), data, relative, (3,), (0.5, 1.0)),
         Background(manifold),
     )
-    return KernelDensity(manifold, parts, tuple(jnp.full(p.components, -1.6) for p in parts))
+    return KernelDensity(manifold, parts, tuple(jnp.full(p.n_components, -1.6) for p in parts))
 
 
 def mixture(manifold: manifolds.AbstractManifold) -> AbstractDensity:

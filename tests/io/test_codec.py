@@ -12,7 +12,7 @@ from foliax import manifolds
 from foliax.density import AbstractDensity, AbstractIntegrator
 from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.estimators import DequantizedFlow, LocalKernel, MobiusFlow, Stacking, base
-from foliax.estimators.kernel import components, families, tangents
+from foliax.estimators.kernel import families
 from foliax.estimators.mixture import AbstractComponents
 from foliax.flows import AbstractAmbient, AbstractAmbientSpec, Flowjax
 from foliax.flows.manifold import bijections, circle
@@ -91,6 +91,7 @@ LEFT_OUT = {
     Flowjax,
     manifolds.ByAutodiff,
     manifolds.LevelSet,
+    tangent.ChartTangent,
     objectives.ReverseKL,
     objectives.OwnSamples,
     views.SampledDensity,

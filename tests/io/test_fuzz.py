@@ -12,7 +12,7 @@ import pytest
 
 from foliax import io
 from foliax.density import AbstractDensity, DequantizedDensity, Stacked
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow, Stacking
 from foliax.flows import GaussianMixture
 from foliax.io import ModelFileError
@@ -32,7 +32,7 @@ def whole(tmp_path_factory) -> bytes:
     path = tmp_path_factory.mktemp("fuzz") / "model"
     g = Torus(2).dequantization()
     mixture = GaussianMixture(2).build(4, shift=jnp.zeros(4), scale=jnp.ones(4), key=KEY)
-    flow = DequantizedDensity(g, mixture, Safe(2).build(g, key=KEY))
+    flow = DequantizedDensity(g, mixture, HeavyTailed(2).build(g, key=KEY))
     density = Stacked((kernels(Torus(2), ANGLES), flow), jnp.log(jnp.array([0.5, 0.5])))
     record = Record(3, [Block(1, 1, 0.5, 0.5, 0.5, 0.1)], ["an event"])
     io.save(path, density, spec=Stacking((DequantizedFlow(),)), record=record, extra={"a": 1})

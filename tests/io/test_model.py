@@ -18,7 +18,7 @@ import foliax
 from examples import ellipsoid
 from foliax import io, manifolds
 from foliax.density import AbstractDensity, DequantizedDensity, Stacked
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.flows import Flowjax, GaussianMixture
 from foliax.io import ModelFileError
@@ -32,7 +32,7 @@ from ..flows.cases import SPECS
 from .answers import answers
 from .cases import DENSITIES, KEY, described
 
-SPEC = DequantizedFlow(SPECS["mixture"], Safe(4))
+SPEC = DequantizedFlow(SPECS["mixture"], HeavyTailed(4))
 RECORD = Record(12, [Block(1, 2, 0.5, math.nan, math.inf, 0.1)], ["an event"], "all steps done")
 
 
@@ -51,7 +51,7 @@ def path(tmp_path, density) -> Path:
 def on(g: manifolds.AbstractDequantization) -> DequantizedDensity:
     m = g.ambient_dim
     mixture = GaussianMixture(2).build(m, shift=jnp.zeros(m), scale=jnp.ones(m), key=KEY)
-    return DequantizedDensity(g, mixture, Safe(4).build(g, key=KEY))
+    return DequantizedDensity(g, mixture, HeavyTailed(4).build(g, key=KEY))
 
 
 def test_all_comes_back(path, density):

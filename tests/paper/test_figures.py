@@ -10,7 +10,7 @@ import paramax
 import pytest
 
 from foliax import io
-from foliax.dequantizers import Safe
+from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow, FitResult
 from foliax.flows import RealNVP
 from foliax.manifolds import Sphere
@@ -26,7 +26,10 @@ def tiny_row(name, quick=True, steps=5):
     row = recipes.find_row(name, quick)
     training = Training(steps=steps, batch=8, block=5)
     spec = dataclasses.replace(
-        row.spec, ambient=RealNVP(2, 8, activation="silu"), dequantizer=Safe(4), training=training
+        row.spec,
+        ambient=RealNVP(2, 8, activation="silu"),
+        dequantizer=HeavyTailed(4),
+        training=training,
     )
     return dataclasses.replace(row, spec=spec)
 

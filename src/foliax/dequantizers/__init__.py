@@ -11,7 +11,7 @@ from ..manifolds import AbstractDequantization
 from .base import AbstractDequantizer, AbstractDequantizerSpec
 from .families import Beta, Gamma, Uniform, UniformCells
 from .flow import ConditionalFlow
-from .location_scale import Normal, Safe
+from .location_scale import HeavyTailed, Normal
 
 __all__ = [
     "AbstractDequantizer",
@@ -19,8 +19,8 @@ __all__ = [
     "Beta",
     "ConditionalFlow",
     "Gamma",
+    "HeavyTailed",
     "Normal",
-    "Safe",
     "Uniform",
     "build",
 ]
@@ -33,7 +33,19 @@ def build(
     condition_size: int = 0,
     key: PRNGKeyArray,
 ) -> AbstractDequantizer:
-    """The described density; where z is empty there is nothing to describe."""
+    """Build the density that a spec describes, or an empty one where z is empty.
+
+    Args:
+        spec: The description.
+        dequantization: The dequantization whose z the density is for.
+        key: Initialises the networks.
+
+    Returns:
+        The density q(z | y), before training.
+
+    Raises:
+        ValueError: The family is for another set of z.
+    """
     if dequantization.auxiliary.size == 0:
         return UniformCells()
     return spec.build(dequantization, condition_size=condition_size, key=key)

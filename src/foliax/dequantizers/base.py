@@ -1,4 +1,4 @@
-"""What every dequantization density q(z | y) offers, and what every description of one offers."""
+"""The interface of dequantization densities q(z | y), and that of their descriptions."""
 
 from __future__ import annotations
 
@@ -15,44 +15,76 @@ from ..manifolds import AbstractDequantization, AbstractManifold
 Features = Float[Array, " f"]
 Aux = Float[Array, " k"]
 Uniforms = Float[Array, " k"]
-"""Noise in (0, 1)^k: independent uniforms for sampling, a low-discrepancy set for integration."""
+"""Noise in (0, 1)^k: independent uniforms to sample, a low-discrepancy set to integrate."""
+BISECTION_STEPS = 40
+"""Halvings of an interval, which exhaust the digits of float32."""
 
 
 class AbstractDequantizer(eqx.Module):
-    """A density q(z | y) in dz, that sees y by its manifold's features."""
+    """A density q(z | y) in dz, conditioned on the manifold's features of y."""
 
     @abc.abstractmethod
     def transform(self, features: Features, v: Uniforms) -> Aux:
-        """z of uniform noise v: distributed as q(· | y), differentiable in the parameters."""
+        """Map noise to z.
+
+        Args:
+            features: The features of y.
+            v: Noise in (0, 1)^k.
+
+        Returns:
+            z, distributed as q(· | y) for uniform v, and differentiable in the parameters.
+        """
 
     @abc.abstractmethod
     def noise(self, features: Features, z: Aux) -> Uniforms:
-        """The v of which z is the transform."""
+        """Map z to noise: the inverse of `transform`."""
 
     @abc.abstractmethod
     def log_prob(self, features: Features, z: Aux) -> Float[Array, ""]:
-        """log q(z | y)."""
+        """Compute log q(z | y)."""
 
 
 class AbstractDequantizerSpec(abc.ABC):
-    """A description of a dequantization density: a frozen dataclass of numbers and strings."""
+    """The description of a dequantization density: a frozen dataclass of numbers and strings."""
 
     @abc.abstractmethod
     def build(
         self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> AbstractDequantizer:
-        """The density on the dequantization's auxiliary set, before training."""
+        """Build the density on the dequantization's auxiliary set, before training.
+
+        Args:
+            dequantization: The dequantization whose z the density is for.
+            key: Initialises the networks.
+
+        Returns:
+            The density.
+
+        Raises:
+            ValueError: The family is for another set of z.
+        """
 
 
 def feature_count(manifold: AbstractManifold) -> int:
-    """How many features networks see."""
+    """Count the features of a point, which are the inputs of networks."""
     return jax.eval_shape(manifold.features, jax.ShapeDtypeStruct((manifold.size,), float)).shape[0]
 
 
 def network(
     features: int, out: Float[Array, " o"], width: int, depth: int, *, key: PRNGKeyArray
 ) -> eqx.nn.MLP:
-    """A ReLU network of `depth` hidden layers whose output starts near the constant `out`."""
+    """Build a ReLU network whose output starts near a constant.
+
+    Args:
+        features: The number of inputs.
+        out: The constant.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises the weights.
+
+    Returns:
+        The network.
+    """
     net = eqx.nn.MLP(features, len(out), width, depth, key=key)
     return eqx.tree_at(
         lambda n: (n.layers[-1].weight, n.layers[-1].bias),
@@ -61,18 +93,18 @@ def network(
     )
 
 
-def refuse_unless(dequantization: AbstractDequantization, kind: str, family: str) -> None:
-    """Raise where a family is for another set of z."""
+def check_kind(dequantization: AbstractDequantization, kind: str, family: str) -> None:
+    """Raise `ValueError` if z has coordinates of another kind than a family is for."""
     others = sorted(set(dequantization.auxiliary.kinds) - {kind})
     if others:
         raise ValueError(
-            f"{family} is a density for {kind} z; that of {type(dequantization).__name__} is "
-            f"{' and '.join(others)} too. Use Safe, Normal or ConditionalFlow."
+            f"{family} is a density for {kind} z, but the z of {type(dequantization).__name__} has "
+            f"{' and '.join(others)} coordinates. Use HeavyTailed, Normal or ConditionalFlow."
         )
 
 
 def inverse_softplus(value: Float[Array, ...]) -> Float[Array, ...]:
-    """The a with softplus(a) = value."""
+    """Compute the a with softplus(a) = value."""
     return value + jnp.log(-jnp.expm1(-value))
 
 
@@ -84,10 +116,20 @@ def solve_quantile(
     low: float,
     high: float,
 ) -> Float[Array, " k"]:
-    """The t in (low, high) with cdf(t) = v, by bisection; its gradient is the implicit one.
+    """Solve cdf(t) = v for t in (low, high) by bisection, with the implicit gradient.
 
-    One Newton step from the solution, as a constant, has the solution's value and, through the
-    cdf, the derivative −∂cdf/pdf in the parameters.
+    A Newton step from the solution, held constant, keeps the solution's value. Through the cdf it
+    has the derivative −∂cdf/pdf in the parameters.
+
+    Args:
+        cdf: The distribution function of each coordinate.
+        log_pdf: Its log density.
+        v: The probabilities.
+        low: The lower end of the search.
+        high: The upper end of the search.
+
+    Returns:
+        The quantiles t.
     """
 
     def halve(_, bracket):
@@ -97,9 +139,9 @@ def solve_quantile(
         return jnp.where(left, middle, below), jnp.where(left, above, middle)
 
     start = (jnp.full_like(v, low), jnp.full_like(v, high))
-    below, above = jax.lax.stop_gradient(jax.lax.fori_loop(0, 40, halve, start))
+    below, above = jax.lax.stop_gradient(jax.lax.fori_loop(0, BISECTION_STEPS, halve, start))
     t = jax.lax.stop_gradient((below + above) / 2)
     gap = cdf(t) - v
     density = jax.lax.stop_gradient(jnp.exp(log_pdf(t)))
-    # The bisected value stands: only the gradient of the step is kept.
+    # The value stays that of the bisection; the step only adds its gradient.
     return t - (gap - jax.lax.stop_gradient(gap)) / jnp.maximum(density, jnp.finfo(v.dtype).tiny)

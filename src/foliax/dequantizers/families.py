@@ -1,4 +1,4 @@
-"""q(z | y) by named families on their own sets: gamma radii, uniform and beta cells."""
+"""q(z | y) by named families: gamma for radii, uniform and beta for positions in a cell."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from .base import (
     Aux,
     Features,
     Uniforms,
+    check_kind,
     feature_count,
     inverse_softplus,
     network,
-    refuse_unless,
     solve_quantile,
 )
 
 MIN_SHAPE = 0.1
+"""The smallest parameter of a gamma or beta density, below which quantiles underflow float32."""
 
 
 @storable("dequantizers.AmortisedGamma")
 class AmortisedGamma(AbstractDequantizer):
-    """Independent z_i ~ Gamma(a_i(y), rate b_i(y)): as z -> 0 a power law, z^{a−1}."""
+    """Independent z_i ~ Gamma(a_i(y), rate b_i(y)), which is a power law z^{a−1} as z → 0."""
 
     net: eqx.nn.MLP
 
@@ -91,9 +92,9 @@ class AmortisedBeta(AbstractDequantizer):
 def beta_cdf(
     a: Float[Array, " k"], b: Float[Array, " k"], t: Float[Array, " k"]
 ) -> Float[Array, " k"]:
-    """The regularised incomplete beta function, differentiable in a and b too.
+    """Compute the regularised incomplete beta function, differentiable in a and b too.
 
-    JAX has no derivative in the shapes: central differences stand in, with the step that balances
+    JAX has no derivative in a and b. Central differences replace it, with the step that balances
     truncation and rounding.
     """
     return betainc(a, b, t)
@@ -111,7 +112,7 @@ def _beta_cdf_jvp(primals, tangents):
 
 @storable("dequantizers.UniformCells")
 class UniformCells(AbstractDequantizer):
-    """z uniform on [0, 1)^k, whatever y: the classical dequantization of counts; also k = 0."""
+    """z uniform on [0, 1)^k for every y: the classical dequantization of counts; also for k = 0."""
 
     def transform(self, features: Features, v: Uniforms) -> Aux:
         return v
@@ -126,7 +127,13 @@ class UniformCells(AbstractDequantizer):
 @storable("dequantizers.Gamma")
 @dataclasses.dataclass(frozen=True)
 class Gamma(AbstractDequantizerSpec):
-    """Gamma radii."""
+    """Gamma densities of radii.
+
+    Args:
+        width: The width of the hidden layers. Small networks suffice, since only the variance of
+            the density's estimate depends on q.
+        depth: The number of hidden layers.
+    """
 
     width: int = 16
     depth: int = 2
@@ -134,7 +141,7 @@ class Gamma(AbstractDequantizerSpec):
     def build(
         self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> AmortisedGamma:
-        refuse_unless(dequantization, "positive", "Gamma")
+        check_kind(dequantization, "positive", "Gamma")
         start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 6.0 - MIN_SHAPE))
         features = feature_count(dequantization.manifold) + condition_size
         return AmortisedGamma(network(features, start, self.width, self.depth, key=key))
@@ -143,7 +150,13 @@ class Gamma(AbstractDequantizerSpec):
 @storable("dequantizers.Beta")
 @dataclasses.dataclass(frozen=True)
 class Beta(AbstractDequantizerSpec):
-    """Beta positions within a cell."""
+    """Beta densities of positions within a cell.
+
+    Args:
+        width: The width of the hidden layers. Small networks suffice, since only the variance of
+            the density's estimate depends on q.
+        depth: The number of hidden layers.
+    """
 
     width: int = 16
     depth: int = 2
@@ -151,7 +164,7 @@ class Beta(AbstractDequantizerSpec):
     def build(
         self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> AmortisedBeta:
-        refuse_unless(dequantization, "unit", "Beta")
+        check_kind(dequantization, "unit", "Beta")
         start = inverse_softplus(jnp.full(2 * dequantization.auxiliary.size, 1.0 - MIN_SHAPE))
         features = feature_count(dequantization.manifold) + condition_size
         return AmortisedBeta(network(features, start, self.width, self.depth, key=key))
@@ -160,10 +173,10 @@ class Beta(AbstractDequantizerSpec):
 @storable("dequantizers.Uniform")
 @dataclasses.dataclass(frozen=True)
 class Uniform(AbstractDequantizerSpec):
-    """Uniform positions within a cell; nothing to learn."""
+    """Uniform positions within a cell, without parameters."""
 
     def build(
         self, dequantization: AbstractDequantization, *, condition_size: int = 0, key: PRNGKeyArray
     ) -> UniformCells:
-        refuse_unless(dequantization, "unit", "Uniform")
+        check_kind(dequantization, "unit", "Uniform")
         return UniformCells()

@@ -6,7 +6,7 @@ May import: `manifolds`.
 
 from .bingham import Bingham, bingham, bingham_rates, envelopes, sample_bingham
 from .matrix_fisher import log_rotation_mass, sample_rotation, sample_rotation_angle
-from .rejection import rejection
+from .rejection import sample_by_rejection
 from .von_mises_fisher import (
     concentration,
     log_vmf_normaliser,
@@ -27,8 +27,8 @@ __all__ = [
     "log_vmf_normaliser",
     "mean_drop",
     "mean_resultant_length",
-    "rejection",
     "sample_bingham",
+    "sample_by_rejection",
     "sample_drop",
     "sample_rotation",
     "sample_rotation_angle",

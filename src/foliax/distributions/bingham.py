@@ -1,7 +1,6 @@
-"""Bingham densities of unit quaternions, which matrix Fisher densities on SO(3) are.
+"""Bingham densities of unit quaternions, which are matrix Fisher densities on SO(3).
 
-Their normalising constants by quadrature in float64, the rates for given moments, and an exact
-sampler.
+Normalising constants by quadrature in float64, rates for given moments, and an exact sampler.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import i0e, i1e
 
-from .rejection import rejection
+from .rejection import sample_by_rejection
 
 Values = Float[np.ndarray, " k"]
 
@@ -27,7 +26,7 @@ class Bingham(NamedTuple):
     covariance: Float[np.ndarray, "k 3 3"]
 
 
-# Double exponential nodes v on (0, 2): fine enough at both ends for rates up to 1e8.
+# Double exponential nodes v on (0, 2), fine enough at both ends for rates up to 1e8.
 _T = np.linspace(-3.6, 3.6, 361)
 _V, _REST = (2 / (1 + np.exp(-sign * np.pi * np.sinh(_T))) for sign in (1, -1))
 _STEP = np.log(_V) + np.log(_REST) + np.log(np.pi / 2 * np.cosh(_T) * (_T[1] - _T[0]))
@@ -36,11 +35,18 @@ _RATES = np.array([[-0.25, 0.25, 0], [0, 0, 0.25], [0.5, 0, 0]])
 
 
 def bingham(rates: Float[np.ndarray, "k 3"]) -> Bingham:
-    """The Bingham density ∝ exp(−Σ λ_j q_j²) of a uniform q ∈ S³, j = 1, 2, 3, λ ≥ 0.
+    """Compute the constant and moments of the density ∝ exp(−Σ λ_j q_j²) on S³, j = 1, 2, 3.
 
     With λ ascending, a = (λ₂ − λ₁)/4, b = λ₃/4, r = λ₁/2 and Ī(x) = I₀(x)e^{−x}:
     E exp(−Σ λ_j q_j²) = ½ ∫₀² Ī(av) Ī(b(2 − v)) e^{−rv} dv, by double exponential quadrature.
-    The matrix Fisher constant of Lee 2018 (arXiv:1710.03746, eq. 10) at λ = 2(s₂+s₃, s₁+s₃, s₁+s₂).
+    At λ = 2(s₂+s₃, s₁+s₃, s₁+s₂) it is the matrix Fisher constant of Lee 2018 (arXiv:1710.03746,
+    eq. 10).
+
+    Args:
+        rates: The λ ≥ 0 of k densities, in any order.
+
+    Returns:
+        Log constants, means and covariances.
     """
     order = np.argsort(rates, axis=1)
     a, b, r = (np.take_along_axis(rates, order, 1) @ _RATES.T).T[:, :, None]
@@ -63,17 +69,24 @@ def bingham(rates: Float[np.ndarray, "k 3"]) -> Bingham:
 
 
 def _slopes(x: Float[np.ndarray, "k n"]) -> tuple[np.ndarray, np.ndarray]:
-    """Ī'/Ī and Ī''/Ī of Ī(x) = I₀(x)e^{−x}."""
+    """Compute Ī'/Ī and Ī''/Ī of Ī(x) = I₀(x)e^{−x}."""
     ratio = i1e(x) / i0e(x)
     by_x = np.where(x > 1e-6, ratio / np.maximum(x, 1e-6), 0.5)
     return ratio - 1, 2 - 2 * ratio - by_x
 
 
 def bingham_rates(moments: Float[np.ndarray, "k 3"], *, most: float) -> Float[np.ndarray, "k 3"]:
-    """The most likely λ ∈ [0, most]³ for means t_j of the q_j².
+    """Compute the maximum likelihood estimate λ ∈ [0, most]³ for means t_j of the q_j².
 
-    The least of log E exp(−Σ λ_j q_j²) + Σ λ_j t_j, which is convex: by Newton's method, projected
-    and with halved steps.
+    It minimises the convex function log E exp(−Σ λ_j q_j²) + Σ λ_j t_j by Newton's method, with
+    projection and halved steps.
+
+    Args:
+        moments: The means t_j of k samples.
+        most: The largest rate. The estimate for equal rows is infinite.
+
+    Returns:
+        The rates λ.
     """
     t = np.maximum(moments, 1e-15)
     rates = np.clip(0.5 / t - 0.5 / (1 - t.sum(1, keepdims=True)), 0, most)
@@ -84,20 +97,20 @@ def bingham_rates(moments: Float[np.ndarray, "k 3"], *, most: float) -> Float[np
         residual = np.where(held, 0, residual)
         if (np.abs(residual) <= 1e-9 * t).all():
             break
-        rates, now = _improved(rates, now, t, _newton(now, t, residual, held), most)
+        rates, now = _take_step(rates, now, t, _newton(now, t, residual, held), most)
     return rates
 
 
 def _newton(now: Bingham, t: np.ndarray, residual: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """Newton's step in λ, 0 where λ is held, by the Hessian in units of 1/t."""
+    """Compute Newton's step in λ, 0 where λ is held, with the Hessian in units of 1/t."""
     hessian = now.covariance / (t[:, :, None] * t[:, None])
     fixed = held[:, :, None] | held[:, None]
     hessian = np.where(fixed, 0, hessian) + np.eye(3) * (held[:, :, None] + 1e-9)
     return np.linalg.solve(hessian, (residual / t)[:, :, None])[:, :, 0] / t
 
 
-def _improved(rates, now: Bingham, t, step, most: float) -> tuple[np.ndarray, Bingham]:
-    """The longest of a few halvings of the step that does not raise the function."""
+def _take_step(rates, now: Bingham, t, step, most: float) -> tuple[np.ndarray, Bingham]:
+    """Halve the step until it does not increase the function; take it."""
     value = now.log_constant + (rates * t).sum(1)
     scale = np.ones((len(t), 1))
     while True:
@@ -110,7 +123,14 @@ def _improved(rates, now: Bingham, t, step, most: float) -> tuple[np.ndarray, Bi
 
 
 def envelopes(rates: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, " k"]:
-    """b ∈ [1, 4] with Σ_{j=0}^3 1/(b + 2λ_j) = 1, λ₀ = 0: the best envelope. By bisection."""
+    """Solve Σ_{j=0}^3 1/(b + 2λ_j) = 1, λ₀ = 0, for b ∈ [1, 4] by bisection: the best envelope.
+
+    Args:
+        rates: The λ of k densities.
+
+    Returns:
+        The b of each, for `sample_bingham`.
+    """
     low, high = np.ones(len(rates)), np.full(len(rates), 4.0)
     for _ in range(60):
         b = (low + high) / 2
@@ -122,9 +142,17 @@ def envelopes(rates: Float[np.ndarray, "k 3"]) -> Float[np.ndarray, " k"]:
 def sample_bingham(
     rates: Float[Array, " 3"], envelope: Float[Array, ""], *, key: PRNGKeyArray
 ) -> Float[Array, " 4"]:
-    """One unit q of density ∝ exp(−Σ λ_j q_j²), j = 1, 2, 3: the mode is (1, 0, 0, 0).
+    """Draw one unit q of density ∝ exp(−Σ λ_j q_j²), j = 1, 2, 3, whose mode is (1, 0, 0, 0).
 
-    By rejection from an angular central Gaussian, with its b of `envelopes`: Kent et al. 2013.
+    By rejection from an angular central Gaussian: Kent et al. 2013.
+
+    Args:
+        rates: The λ_j ≥ 0.
+        envelope: The b of `envelopes`.
+        key: Random key.
+
+    Returns:
+        The unit vector q of R⁴.
     """
     rates = jnp.concatenate([jnp.zeros(1), rates])
     b = envelope
@@ -138,4 +166,4 @@ def sample_bingham(
         log_ratio = -height + 2 * jnp.log1p(2 * height / b) - log_bound
         return q, log_ratio >= jnp.log(jax.random.uniform(k2))
 
-    return rejection(propose, key)
+    return sample_by_rejection(propose, key)

@@ -1,4 +1,4 @@
-"""Isotropic matrix Fisher densities on SO(n): their masses and exact samplers."""
+"""Isotropic matrix Fisher densities on SO(n): masses and exact samplers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds.quaternions import rotation_of_quaternion
-from .rejection import rejection
+from .rejection import sample_by_rejection
 from .von_mises_fisher import Concentration, Scalar, sample_turn
 
 
 def log_rotation_mass(kappa: float, n: int) -> float:
-    """log E exp(−κ(n − tr R)) over Haar measure on SO(n).
+    """Compute log E exp(−κ(n − tr R)) over Haar measure on SO(n).
 
-    By Weyl's formula it is a product of the norms h_k of orthogonal polynomials in cos θ, for the
-    weight exp(−2κ(1 − cos θ)) dθ, times 1 − cos θ for odd n, over the same product at κ = 0: found
-    by Stieltjes' procedure, in which nothing cancels. For n = 3: e^{−2κ}(I₀(2κ) − I₁(2κ)).
+    By Weyl's formula the mean is a product of the norms h_k of orthogonal polynomials in cos θ,
+    divided by the same product at κ = 0. The weight is exp(−2κ(1 − cos θ)) dθ, times 1 − cos θ for
+    odd n. Stieltjes' procedure finds the norms without cancellation. For n = 3 the mean is
+    e^{−2κ}(I₀(2κ) − I₁(2κ)).
+
+    Args:
+        kappa: The concentration κ ≥ 0.
+        n: The size of the matrices, at least 2.
+
+    Returns:
+        The log mean.
     """
     return _log_norms(kappa, n) - _log_norms(0.0, n)
 
@@ -32,9 +40,9 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(4096)
 def _log_norms(kappa: float, n: int) -> float:
-    """Kept, since kernels of the same concentrations are made again and again."""
+    """Compute Σ log h_k; cached, since many kernels have the same concentrations."""
     nodes, weights = _nodes()
-    # Beyond 2κ(1 − cos θ) = 60 nothing is left.
+    # The weight is negligible beyond 2κ(1 − cos θ) = 60.
     end = 2 * math.asin(min(1.0, math.sqrt(15 / kappa))) if kappa > 15 else math.pi
     theta = end * (nodes + 1) / 2
     drop = 2 * np.sin(theta / 2) ** 2
@@ -52,13 +60,18 @@ def _log_norms(kappa: float, n: int) -> float:
 
 
 def sample_rotation(kappa: Concentration, n: int, *, key: PRNGKeyArray) -> Float[Array, "n n"]:
-    """One R in SO(n) of density ∝ exp(κ tr R) against Haar measure.
+    """Draw one R in SO(n) of density ∝ exp(κ tr R) against Haar measure.
 
-    n = 2: von Mises. n = 3: an angle by rejection, and an axis. Beyond, by rejection: in Cayley's
-    coordinates S = (I − R)(I + R)⁻¹, of singular values tan(θ_j/2), Haar measure is
-    ∏ (1 + s_j²)^{−(n−1)} dS. Shrinking a Haar draw's S by 1/√(1 + b) gives an envelope, as the
-    angular central Gaussian does for Bingham (Kent, Ganeiber and Mardia 2018): with
-    x_j = sin²(θ_j/2), the ratio is ∏ exp(−4κx_j)(1 + b x_j)^{n−1}.
+    For n = 2 the angle is von Mises. For n = 3 the angle comes by rejection and the axis is
+    uniform. For larger n see `_sample_in_cayley_coordinates`.
+
+    Args:
+        kappa: The concentration κ > 0.
+        n: The size of the matrix, at least 2.
+        key: Random key.
+
+    Returns:
+        The rotation matrix.
     """
     if n == 2:
         angle = sample_turn(2 * kappa, key=key)
@@ -70,8 +83,21 @@ def sample_rotation(kappa: Concentration, n: int, *, key: PRNGKeyArray) -> Float
         axis = axis / jnp.linalg.norm(axis)
         half = sample_rotation_angle(2 * kappa, key=k1) / 2
         return rotation_of_quaternion(jnp.concatenate([jnp.cos(half)[None], jnp.sin(half) * axis]))
+    return _sample_in_cayley_coordinates(kappa, n, key=key)
+
+
+def _sample_in_cayley_coordinates(
+    kappa: Concentration, n: int, *, key: PRNGKeyArray
+) -> Float[Array, "n n"]:
+    """Draw one R in SO(n) by rejection.
+
+    In Cayley's coordinates S = (I − R)(I + R)⁻¹, of singular values s_j = tan(θ_j/2), Haar measure
+    is ∏ (1 + s_j²)^{−(n−1)} dS. The proposal is a Haar sample whose S is divided by √(1 + b). The
+    angular central Gaussian does the same for Bingham (Kent, Ganeiber and Mardia 2018). With
+    x_j = sin²(θ_j/2), the ratio of densities is ∏ exp(−4κx_j)(1 + b x_j)^{n−1}.
+    """
     b = 4 * kappa / ((n - 1) * 0.7)
-    # The ratio's largest value, where 1 + b x = (n − 1) b / 4κ.
+    # The ratio is largest where 1 + b x = (n − 1) b / 4κ.
     peak = jnp.clip(((n - 1) * b / (4 * kappa) - 1) / b, 0, 1)
     top = -4 * kappa * peak + (n - 1) * jnp.log1p(b * peak)
     identity = jnp.eye(n)
@@ -83,20 +109,28 @@ def sample_rotation(kappa: Concentration, n: int, *, key: PRNGKeyArray) -> Float
         s = jnp.linalg.solve((identity + haar).T, (identity - haar).T).T / jnp.sqrt(1 + b)
         s = (s - s.T) / 2
         r = jnp.linalg.solve(identity + s, identity - s)
-        # One step of Newton's towards the nearest rotation: wide turns lose digits.
+        # A Newton step towards the nearest rotation restores the digits that large angles lose.
         r = r @ (3 * identity - r.T @ r) / 2
         x = jnp.linalg.eigvalsh(s.T @ s)[-2 * (n // 2) :: 2]
         x = x / (1 + x)
         log_ratio = (-4 * kappa * x + (n - 1) * jnp.log1p(b * x) - top).sum()
         return r, log_ratio >= jnp.log(jax.random.uniform(k2))
 
-    return rejection(propose, key)
+    return sample_by_rejection(propose, key)
 
 
 def sample_rotation_angle(rate: Concentration, *, key: PRNGKeyArray) -> Scalar:
-    """One ω in (0, π) of density ∝ exp(−rate·(1 − cos ω))(1 − cos ω).
+    """Draw one ω in (0, π) of density ∝ exp(−rate·(1 − cos ω))(1 − cos ω).
 
-    1 − cos ω ≥ 2ω²/π²: a Maxwell law of ω is an envelope; a wide one is narrowed, at a factor.
+    The proposal is a Maxwell density of ω, since 1 − cos ω ≥ 2ω²/π². Its width is at most 2, which
+    only changes the acceptance rate.
+
+    Args:
+        rate: The rate, above 0.
+        key: Random key.
+
+    Returns:
+        The angle in radians.
     """
     width = jnp.minimum(math.pi / (2 * jnp.sqrt(rate)), 2.0)
     most = math.pi**2 / (2 * width**2) - 2 * rate
@@ -108,4 +142,4 @@ def sample_rotation_angle(rate: Concentration, *, key: PRNGKeyArray) -> Scalar:
         log_ratio = angle**2 / (2 * width**2) - rate * rise + jnp.log(2 * rise / angle**2) - most
         return angle, (log_ratio >= jnp.log(jax.random.uniform(k2))) & (angle <= math.pi)
 
-    return rejection(propose, key)
+    return sample_by_rejection(propose, key)

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.polynomial.polynomial import polyval2d
 
-from .rejection import rejection
+from .rejection import sample_by_rejection
 
 Scalar = Float[Array, ""]
 Concentration = Float[Array, ""] | float
@@ -270,7 +270,7 @@ def sample_drop(kappa: Concentration, d: int, *, key: PRNGKeyArray) -> Scalar:
             jnp.log1p((1 - u) * jnp.expm1(-2 * kappa)),
             jnp.log(u + (1 - u) * jnp.exp(-2 * kappa)),
         )
-        # The bounds only remove rounding.
+        # Clipping only removes rounding.
         return jnp.clip(-log_survival / kappa, 0, 2)
     b = d / (2 * kappa + jnp.sqrt(4 * kappa**2 + d**2))
     # Wood's x₀ = (1 − b)/(1 + b), by its distance from 1.
@@ -284,7 +284,7 @@ def sample_drop(kappa: Concentration, d: int, *, key: PRNGKeyArray) -> Scalar:
         )
         return drop, log_ratio >= jnp.log(jax.random.uniform(k2))
 
-    return rejection(propose, key)
+    return sample_by_rejection(propose, key)
 
 
 def wood_drop(normal: Float[Array, " size"], b: Concentration) -> Scalar:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from .. import dequantizers
 from ..density import Dataset, DequantizedDensity
-from ..dequantizers import AbstractDequantizerSpec, Safe
+from ..dequantizers import AbstractDequantizerSpec, HeavyTailed
 from ..flows import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from ..flows.mass import reciprocal_mass
 from ..manifolds import AbstractDequantization, covers
@@ -56,7 +56,7 @@ class DequantizedFlow(AbstractEstimator):
     """
 
     ambient: AbstractAmbientSpec | None = None
-    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=Safe)
+    dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=HeavyTailed)
     objective: AbstractObjective = dataclasses.field(default_factory=ImportanceWeighted)
     training: Training = dataclasses.field(default_factory=Training)
     validation: float = 0.1
@@ -83,10 +83,10 @@ class DequantizedFlow(AbstractEstimator):
         size = 0 if data.condition is None else data.condition.shape[1]
         dequantizer = dequantizers.build(self.dequantizer, g, condition_size=size, key=k1)
         ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
-        x = ambient_points(g, dequantizer, data, k2, is_multimodal=ambient.in_parts)
+        x = ambient_points(g, dequantizer, data, k2, is_multimodal=ambient.is_multimodal)
         scaling = {"shift": x.mean(0), "scale": x.std(0)}
         flow = ambient.build(g.ambient_dim, **scaling, condition_size=size, key=k3)
-        flow = ambient.placed(flow, x)
+        flow = ambient.initialize_from_data(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def with_time_limit(self, seconds: float) -> DequantizedFlow:
@@ -129,7 +129,7 @@ class DequantizedFlow(AbstractEstimator):
                 break
         best = FitResult(*min(results, key=lambda pair: pair[1].best_validation))
         check_window(best, check_key)
-        if self.ambient is not None and self.ambient.solved:
+        if self.ambient is not None and self.ambient.uses_solver:
             check_solver(best, check_key)
         return best
 
@@ -149,7 +149,7 @@ class DequantizedFlow(AbstractEstimator):
 
 FLOW = DequantizedFlow(
     SplineCoupling(6, 64, 2, 12, 4.0, activation="silu"),
-    Safe(32),
+    HeavyTailed(32),
     ImportanceWeighted(4),
     Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
 )

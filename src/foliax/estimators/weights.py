@@ -1,4 +1,4 @@
-"""Weights of a mixture of given densities, by EM."""
+"""Weights of a mixture of given densities, fitted by EM."""
 
 from __future__ import annotations
 
@@ -13,15 +13,26 @@ def mixture_weights(
     prior: float = 0.0,
     steps: int = 400,
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """(π, mean score): the mixture of k densities of the greatest likelihood of n weighted rows.
+    """Find the weights π of k densities that maximise the likelihood of n weighted rows.
 
-    `scores`: log densities. `prior`: rows' worth of equal weights, a Dirichlet prior.
+    Args:
+        scores: The log density of each row under each component.
+        weights: A non-negative weight for each row.
+        prior: The strength of a Dirichlet prior towards equal weights, in rows. By default there is
+            no prior.
+        steps: The largest number of EM steps. It usually converges in fewer than the default.
+
+    Returns:
+        The weights π, and the mean log density of the rows under the mixture.
+
+    Raises:
+        FloatingPointError: A row has density 0 under every component.
     """
     top = scores.max(1, keepdims=True)
     if not np.isfinite(top).all():
         bad = int(np.argmin(np.isfinite(top[:, 0])))
         raise FloatingPointError(
-            f"Row {bad} has density 0 under every component: it is too far from all others. "
+            f"Row {bad} has density 0 under every component: it is too far from all other rows. "
             "Remove it, or rescale its columns."
         )
     ratios = np.exp(scores - top)

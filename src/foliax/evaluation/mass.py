@@ -88,7 +88,7 @@ def broad_kernels(
     space = Space(manifold)
     points = np.asarray(jnp.asarray(rows))
     embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(points)), float)
-    variance = np.bincount(space.owners(), embedded.var(0))
+    variance = np.bincount(space.bandwidth_index(), embedded.var(0))
     relative = np.where(variance > 0, 1 / np.sqrt(np.maximum(variance, 1e-30)), 1.0)
     kappas = 1 / np.square(BANDWIDTHS)
     kernels = ScaleKernels(

@@ -1,4 +1,4 @@
-"""The one place where flowjax distributions become ambient densities."""
+"""Ambient densities from flowjax distributions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -44,7 +44,11 @@ class FromFlowjax(AbstractAmbient):
 
 @dataclasses.dataclass(frozen=True)
 class Flowjax(AbstractAmbientSpec):
-    """A description by a function: (key, dim) -> a flowjax distribution, in scaled coordinates."""
+    """The description of an ambient density by a function that makes a flowjax distribution.
+
+    Args:
+        make: Takes a key and the dimension m, and returns a distribution of scaled coordinates.
+    """
 
     make: Callable[[PRNGKeyArray, int], AbstractDistribution]
 
@@ -63,15 +67,15 @@ class Flowjax(AbstractAmbientSpec):
 
 
 def flow_to_normal(bijection: AbstractBijection) -> FromFlowjax:
-    """The density of x for which bijection(x) ~ N(0, I).
+    """Build the density of x for which bijection(x) ~ N(0, I).
 
-    The bijection runs from data to base, so ``log_prob`` takes its cheap, direct side.
+    The bijection maps data to the base, so `log_prob` uses its fast direction.
     """
     return FromFlowjax(Transformed(StandardNormal(bijection.shape), Invert(bijection)))
 
 
 def near_identity(mlp: eqx.nn.MLP, factor: float = 0.01) -> eqx.nn.MLP:
-    """The network with its last layer shrunk, so that a flow starts close to the identity."""
+    """Multiply a network's last layer by a factor, so that a flow starts near the identity."""
     shrink = lambda leaf: leaf * factor if eqx.is_inexact_array(leaf) else leaf  # noqa: E731
     return eqx.tree_at(
         lambda m: m.layers[-1], mlp, replace_fn=lambda layer: jax.tree.map(shrink, layer)

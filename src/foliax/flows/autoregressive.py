@@ -1,4 +1,4 @@
-"""The universal family of the paper's last appendix: autoregressive monotone splines."""
+"""Autoregressive monotone splines, the universal family of the paper's last appendix."""
 
 import dataclasses
 
@@ -18,10 +18,19 @@ from foliax.registry import storable
 @storable("ambient.AutoregressiveSpline")
 @dataclasses.dataclass(frozen=True)
 class AutoregressiveSpline(AbstractAmbientSpec):
-    """x_i ↦ spline(x_i; x_1, …, x_{i−1}) by a masked network, coordinates reversed in between.
+    """x_i ↦ spline(x_i; x_1, …, x_{i−1}) by a masked network; layers alternate with reversals.
 
-    ``log_prob`` is one pass, ``sample`` takes m. Papamakarios et al. 2017 with the splines of
-    Durkan et al. 2019, which act on [−interval, interval] in scaled coordinates.
+    `log_prob` is one pass, `sample` takes m. Papamakarios et al. 2017, with the splines of Durkan
+    et al. 2019.
+
+    Args:
+        layers: The number of layers.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        knots: The number of knots of each spline.
+        interval: Splines act on [−interval, interval] in scaled coordinates, which holds almost all
+            data at the default.
+        activation: The activation, one of "relu", "silu" and "tanh".
     """
 
     layers: int = 3
@@ -40,7 +49,7 @@ class AutoregressiveSpline(AbstractAmbientSpec):
         condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow of ``layers`` masked networks over N(0, I)."""
+        """Build the flow over N(0, I)."""
         if dim < 2:
             raise ValueError(
                 "AutoregressiveSpline needs at least two coordinates. "

@@ -1,4 +1,4 @@
-"""What every density on R^m offers, and what every description of one offers."""
+"""The interface of densities on R^m, and that of their descriptions."""
 
 import abc
 from typing import ClassVar
@@ -32,14 +32,14 @@ class AbstractAmbient(eqx.Module):
 
 
 class AbstractAmbientSpec(abc.ABC):
-    """A description of an ambient density: a frozen dataclass of numbers and strings."""
+    """The description of an ambient density: a frozen dataclass of numbers and strings."""
 
-    solved: ClassVar[bool] = False
-    """Whether a solver stands behind the density, so that its mass is worth a check."""
+    uses_solver: ClassVar[bool] = False
+    """Whether the density uses a numerical solver, so that its total mass should be checked."""
 
     @property
-    def in_parts(self) -> bool:
-        """Whether `placed` can begin in several places at once."""
+    def is_multimodal(self) -> bool:
+        """Whether `initialize_from_data` can start in several modes at once."""
         return False
 
     @abc.abstractmethod
@@ -52,13 +52,33 @@ class AbstractAmbientSpec(abc.ABC):
         condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The density of shift + scale · s, where s follows the described density on R^dim.
+        """Build the density of shift + scale · s, where s has the described density on R^dim.
 
-        Shift and scale come from the data and are not trained.
+        Args:
+            dim: The dimension m.
+            shift: The location of the data. It is not trained.
+            scale: The scale of the data. It is not trained.
+            key: Initialises the parameters.
+
+        Returns:
+            The density, before training.
+
+        Raises:
+            ValueError: A setting is not valid, or shift and scale are not.
         """
 
-    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
-        """The untrained density of `build`, made to begin where points x are; as it is, if not."""
+    def initialize_from_data(
+        self, ambient: AbstractAmbient, x: Float[Array, "n m"]
+    ) -> AbstractAmbient:
+        """Move an untrained density to data, where the family can.
+
+        Args:
+            ambient: The density that `build` returned.
+            x: Points of the data.
+
+        Returns:
+            The density to train. By default it is `ambient` itself.
+        """
         return ambient
 
 

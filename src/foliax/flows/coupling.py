@@ -1,5 +1,7 @@
 """Coupling flows with deterministic splits: RealNVP and rational-quadratic splines."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable
 
@@ -30,7 +32,7 @@ ACTIVATIONS: dict[str, Callable] = {
 
 @storable("ambient.Roll")
 class Roll(AbstractBijection):
-    """(x_1, …, x_m) ↦ (x_{k+1}, …, x_m, x_1, …, x_k): a rotation of the coordinates by k."""
+    """(x_1, …, x_m) ↦ (x_{k+1}, …, x_m, x_1, …, x_k): coordinates rolled by k = `places`."""
 
     shape: tuple[int, ...] = eqx.field(static=True)
     places: int = eqx.field(static=True)
@@ -40,49 +42,61 @@ class Roll(AbstractBijection):
         self.shape, self.places, self.cond_shape = (dim,), places, None
 
     def transform_and_log_det(self, x, condition=None):
-        """Rolled x, and log|det| = 0."""
+        """Roll x; log |det| = 0."""
         return jnp.roll(x, -self.places), jnp.zeros(())
 
     def inverse_and_log_det(self, y, condition=None):
-        """Rolled back y, and log|det| = 0."""
+        """Roll y back; log |det| = 0."""
         return jnp.roll(y, self.places), jnp.zeros(())
 
 
 def coupling_chain(
     transformer: Transformer,
+    spec: RealNVP | SplineCoupling,
     dim: int,
     *,
-    layers: int,
-    width: int,
-    depth: int,
-    activation: str,
-    split: int,
     condition_size: int = 0,
     key: PRNGKeyArray,
 ) -> Chain:
-    """Couplings in which the first ``split`` coordinates drive the others, then a Roll by split.
+    """Build couplings in which some coordinates condition the map of the others.
 
-    So R^3 goes 1 → 2 and R^4 goes 2 → 2; split = 0 stands for m // 2.
+    In each layer the first `split` coordinates condition the rest, and then all are rolled by
+    `split`. So in R³ one coordinate conditions two, and in R⁴ two condition two.
+
+    Args:
+        transformer: The map of one coordinate, whose parameters the network gives.
+        spec: The number of layers, the split, and the networks' width, depth and activation.
+        dim: The number of coordinates m.
+        condition_size: The number of condition features that the networks see besides.
+        key: Initialises the networks.
+
+    Returns:
+        The chain of couplings, from data to base.
+
+    Raises:
+        ValueError: One side of the split is empty, or the activation is unknown.
     """
-    split = split or dim // 2
+    split = spec.split or dim // 2
     if not 0 < split < dim:
         raise ValueError(
             f"A coupling cannot split {dim} coordinate(s) into {split} and {dim - split}. "
             "In one dimension use GaussianMixture or an ODE."
         )
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"Unknown activation {activation!r}; choose from {sorted(ACTIVATIONS)}.")
+    if spec.activation not in ACTIVATIONS:
+        raise ValueError(
+            f"Unknown activation {spec.activation!r}; choose from {sorted(ACTIVATIONS)}."
+        )
     bijections: list[AbstractBijection] = []
-    for layer_key in jr.split(key, layers):
+    for layer_key in jr.split(key, spec.layers):
         layer = Coupling(
             layer_key,
             transformer=transformer.initial(),
             untransformed_dim=split,
             dim=dim,
             cond_dim=condition_size or None,
-            nn_width=width,
-            nn_depth=depth,
-            nn_activation=ACTIVATIONS[activation],
+            nn_width=spec.width,
+            nn_depth=spec.depth,
+            nn_activation=ACTIVATIONS[spec.activation],
         )
         bijections.append(eqx.tree_at(lambda c: c.conditioner, layer, replace_fn=near_identity))
         bijections.append(Roll(dim, split))
@@ -92,10 +106,18 @@ def coupling_chain(
 @storable("ambient.RealNVP")
 @dataclasses.dataclass(frozen=True)
 class RealNVP(AbstractAmbientSpec):
-    """Affine couplings: x_b ↦ scale(x_a) · x_b + shift(x_a), shift linear, scale softplus.
+    """Affine couplings x_b ↦ scale(x_a) · x_b + shift(x_a).
 
-    Networks have ``depth`` hidden layers of ``width``. The scale is bounded below by
-    ``min_scale``, which keeps the inverse finite. Dinh et al. 2017; as used by Brofos et al. 2021.
+    The shift is linear in the network's output, the scale its softplus. Dinh et al. 2017; as used
+    by Brofos et al. 2021.
+
+    Args:
+        layers: The number of couplings.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        split: The number of conditioning coordinates; 0 means half of them.
+        activation: The activation, one of "relu", "silu" and "tanh".
+        min_scale: The smallest scale, which keeps the inverse finite.
     """
 
     layers: int = 3
@@ -114,15 +136,11 @@ class RealNVP(AbstractAmbientSpec):
         condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow of ``layers`` couplings over N(0, I)."""
+        """Build the flow over N(0, I)."""
         chain = coupling_chain(
             AffineTransformer.build(self.min_scale),
+            self,
             dim,
-            layers=self.layers,
-            width=self.width,
-            depth=self.depth,
-            activation=self.activation,
-            split=self.split,
             condition_size=condition_size,
             key=key,
         )
@@ -132,10 +150,19 @@ class RealNVP(AbstractAmbientSpec):
 @storable("ambient.SplineCoupling")
 @dataclasses.dataclass(frozen=True)
 class SplineCoupling(AbstractAmbientSpec):
-    """Couplings x_b ↦ spline(x_b; x_a), monotone rational-quadratic with ``knots`` inner knots.
+    """Couplings x_b ↦ spline(x_b; x_a) by monotone rational-quadratic splines.
 
-    Splines act on [−interval, interval] in scaled coordinates and are the identity outside.
     Durkan et al. 2019, Neural Spline Flows.
+
+    Args:
+        layers: The number of couplings.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        knots: The number of inner knots of each spline.
+        interval: Splines act on [−interval, interval] in scaled coordinates, which holds almost all
+            data at the default. Outside they are the identity.
+        split: The number of conditioning coordinates; 0 means half of them.
+        activation: The activation, one of "relu", "silu" and "tanh".
     """
 
     layers: int = 3
@@ -155,15 +182,11 @@ class SplineCoupling(AbstractAmbientSpec):
         condition_size: int = 0,
         key: PRNGKeyArray,
     ) -> AbstractAmbient:
-        """The flow of ``layers`` couplings over N(0, I)."""
+        """Build the flow over N(0, I)."""
         chain = coupling_chain(
             SplineTransformer.build(self.knots, self.interval),
+            self,
             dim,
-            layers=self.layers,
-            width=self.width,
-            depth=self.depth,
-            activation=self.activation,
-            split=self.split,
             condition_size=condition_size,
             key=key,
         )

@@ -1,11 +1,11 @@
-"""Determinants of small matrices, written out where that is exact and cheap."""
+"""Determinants of small matrices, written out where that is exact and fast."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
 def determinant(a: Float[Array, "m m"]) -> Float[Array, ""]:
-    """det a: by products up to m = 4 (no factorisation to differentiate), by LU above."""
+    """Compute det a by products up to m = 4, which need no factorisation; above by LU."""
     m = a.shape[0]
     if m == 1:
         return a[0, 0]
@@ -30,11 +30,18 @@ def determinant(a: Float[Array, "m m"]) -> Float[Array, ""]:
 
 
 def log_determinant(a: Float[Array, "m m"], floor: float = 0.01) -> Float[Array, ""]:
-    """log det a where det a ≥ floor, and its tangent at the floor below: a barrier against folds.
+    """Compute log det a where det a ≥ floor; below the floor continue by the tangent there.
 
-    The tangent lies above log where 0 < det < floor and falls to −∞ as det does, so a layer that
-    starts to turn space inside out is driven back rather than rewarded by log|det|. A density built
-    on it is exact while determinants exceed the floor; total mass and ``sample`` tell otherwise.
+    This is a barrier against folds. The tangent falls to −∞ as det does, so that training moves a
+    layer away from a negative determinant, which log |det| would reward. The density is exact while
+    all determinants exceed the floor. Otherwise total mass and `sample` show the error.
+
+    Args:
+        a: The matrix.
+        floor: The determinant below which the tangent is used.
+
+    Returns:
+        The log determinant, or its continuation.
     """
     det = determinant(a)
     return jnp.where(
@@ -43,9 +50,9 @@ def log_determinant(a: Float[Array, "m m"], floor: float = 0.01) -> Float[Array,
 
 
 def log_determinant_of_positive(a: Float[Array, "m m"]) -> Float[Array, ""]:
-    """log det of a symmetric positive matrix: the pivots of elimination, which needs no exchanges.
+    """Compute log det of a symmetric positive matrix by the pivots of Gaussian elimination.
 
-    Written out, since a factorisation of many small matrices is slow to differentiate.
+    It is written out, since a factorisation of many small matrices is slow to differentiate.
     """
     pivot = a[0, 0]
     if len(a) == 1:
@@ -55,5 +62,5 @@ def log_determinant_of_positive(a: Float[Array, "m m"]) -> Float[Array, ""]:
 
 
 def _minor(a: Float[Array, "m m"], row: int, i: int, j: int) -> Float[Array, ""]:
-    """The 2×2 minor of rows (row, row + 1) and columns (i, j)."""
+    """Compute the 2×2 minor of rows (row, row + 1) and columns (i, j)."""
     return a[row, i] * a[row + 1, j] - a[row, j] * a[row + 1, i]

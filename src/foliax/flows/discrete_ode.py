@@ -1,4 +1,4 @@
-"""Discrete flow: a solver's steps taken as layers, each with its own exact Jacobian."""
+"""Discrete flow: the steps of an ODE solver as layers with exact Jacobians."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,9 +22,14 @@ from foliax.registry import storable
 class DiscreteFlow(AbstractAmbient):
     """N midpoint steps x ↦ x + h f(t + h/2, x + h/2 f(t, x)), h = 1/N, from data to N(0, I).
 
-    log p(x) = log N(x_N) + Σ log det(∂step/∂x), exact for the map that is computed, so no step size
-    can be exploited; cost = Σ h |f|² / m. The map is a bijection while each step's determinant is
-    positive, for which :func:`log_determinant` is a barrier. ``sample`` inverts by Newton's method.
+    log p(x) = log N(x_N) + Σ log det(∂step/∂x) is exact for the computed map, so training cannot
+    exploit the error of a step. cost = Σ h |f|² / m. The map is a bijection while each step's
+    determinant is positive, which the barrier of `log_determinant` ensures. `sample` inverts by
+    Newton's method.
+
+    Args:
+        field: The vector field f.
+        steps: The number of steps N.
     """
 
     field: TanhField
@@ -70,7 +75,7 @@ class DiscreteFlow(AbstractAmbient):
     def _step_and_jacobian(
         self, t: Float[Array, ""], x: Float[Array, " m"]
     ) -> tuple[Float[Array, " m"], Float[Array, "m m"], Float[Array, " m"]]:
-        """The step, its transposed Jacobian (rows are tangents), and the velocity used."""
+        """Compute the step, its transposed Jacobian (rows are tangents), and the velocity."""
         h, eye = 1 / self.steps, jnp.eye(self.dim, dtype=x.dtype)
         slope, tangents = self.field.value_and_tangents(t, x, eye)
         velocity, tangents = self.field.value_and_tangents(
@@ -81,15 +86,27 @@ class DiscreteFlow(AbstractAmbient):
     def _invert_step(self, t: Float[Array, ""], y: Float[Array, " m"]) -> Float[Array, " m"]:
         h = 1 / self.steps
         guess = y - h * self.field(t + h / 2, y - h / 2 * self.field(t + h, y))
-        return inverse_of(lambda x: self._step(t, x), y, guess)
+        return invert(lambda x: self._step(t, x), y, guess)
 
 
-def inverse_of(
+def invert(
     step: Callable[[Float[Array, " m"]], Float[Array, " m"]],
     y: Float[Array, " m"],
     guess: Float[Array, " m"],
 ) -> Float[Array, " m"]:
-    """The x with step(x) = y by Newton's method; an error where it is not found."""
+    """Solve step(x) = y by Newton's method.
+
+    Args:
+        step: The map.
+        y: Its value.
+        guess: Where to start.
+
+    Returns:
+        x.
+
+    Raises:
+        EquinoxRuntimeError: The method does not converge.
+    """
     tol = 50 * float(jnp.finfo(y.dtype).eps)
     solver = optx.Newton(rtol=tol, atol=tol)
     x = optx.root_find(lambda x, _: step(x) - y, solver, guess, max_steps=64, throw=False).value
@@ -97,17 +114,23 @@ def inverse_of(
     return eqx.error_if(
         x,
         ~(residual <= 10 * tol * (1 + jnp.max(jnp.abs(y)))),
-        "A step of the flow could not be inverted while sampling. Remedies: more steps, or a "
-        "larger weight on the path cost in training.",
+        "A step of the flow could not be inverted while sampling. Use more steps, or a larger "
+        "weight of the path cost in training.",
     )
 
 
 @storable("ambient.DiscreteODE")
 @dataclasses.dataclass(frozen=True)
 class DiscreteODE(AbstractAmbientSpec):
-    """Midpoint steps of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""
+    """Midpoint steps of an ODE dx/dt = f(t, x), with f a tanh network.
 
-    solved: ClassVar[bool] = True
+    Args:
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        steps: The number of steps.
+    """
+
+    uses_solver: ClassVar[bool] = True
 
     width: int = 64
     depth: int = 2

@@ -10,12 +10,19 @@ from foliax.flows.adapter import near_identity
 from foliax.registry import storable
 
 EXACT_DIM = 16
-"""Up to this dimension the divergence is exact whatever the network's depth."""
+"""The dimension up to which the divergence is exact for every depth of the network."""
 
 
 @storable("ambient.TanhField")
 class TanhField(eqx.Module):
-    """f(t, x) = W_n tanh(… tanh(W_1 (x, t) + b_1) …) + b_n, from R^{m+1} to R^m."""
+    """f(t, x) = W_n tanh(… tanh(W_1 (x, t) + b_1) …) + b_n, from R^{m+1} to R^m.
+
+    Args:
+        dim: The number of coordinates m of x.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises the weights.
+    """
 
     layers: tuple[eqx.nn.Linear, ...]
 
@@ -25,11 +32,11 @@ class TanhField(eqx.Module):
 
     @property
     def dim(self) -> int:
-        """m, the number of coordinates of x."""
+        """The number of coordinates m of x."""
         return int(self.layers[-1].out_features)
 
     def __call__(self, t: Float[Array, ""], x: Float[Array, " m"]) -> Float[Array, " m"]:
-        """f(t, x)."""
+        """Compute f(t, x)."""
         h = jnp.append(x, t)
         for layer in self.layers[:-1]:
             h = jnp.tanh(layer(h))
@@ -38,7 +45,7 @@ class TanhField(eqx.Module):
     def value_and_tangents(
         self, t: Float[Array, ""], x: Float[Array, " m"], tangents: Float[Array, "k m"]
     ) -> tuple[Float[Array, " m"], Float[Array, "k m"]]:
-        """f(t, x) and ∂f/∂x · v for each row v: forward mode, one matrix product per layer."""
+        """Compute f(t, x), and ∂f/∂x · v for each row v, by one matrix product per layer."""
         h, v = jnp.append(x, t), jnp.pad(tangents, ((0, 0), (0, 1)))
         for layer in self.layers[:-1]:
             h = jnp.tanh(layer(h))
@@ -48,11 +55,19 @@ class TanhField(eqx.Module):
     def value_and_divergence(
         self, t: Float[Array, ""], x: Float[Array, " m"], probe: Float[Array, " m"]
     ) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-        """f(t, x) and tr ∂f/∂x; the probe is used only where :meth:`is_stochastic`.
+        """Compute f(t, x) and tr ∂f/∂x.
 
-        Two hidden layers: tr(W₃ D₂ W₂ D₁ W₁) = d₂ᵀ (W₂ ∘ (W₁ W₃)ᵀ) d₁ with d = 1 − tanh², at the
-        price of one matrix product in any dimension. Otherwise by forward mode up to EXACT_DIM, and
-        above it Hutchinson's estimate vᵀ ∂f/∂x v with E vvᵀ = I.
+        With two hidden layers tr(W₃ D₂ W₂ D₁ W₁) = d₂ᵀ (W₂ ∘ (W₁ W₃)ᵀ) d₁, d = 1 − tanh², costs one
+        matrix product in any dimension. Otherwise forward mode is used up to `EXACT_DIM`, and above
+        it Hutchinson's estimate vᵀ ∂f/∂x v with E vvᵀ = I.
+
+        Args:
+            t: The time.
+            x: The point.
+            probe: The v of Hutchinson's estimate, used only if `is_stochastic`.
+
+        Returns:
+            The value and the divergence.
         """
         if len(self.layers) == 3:
             return self._closed_form(t, x)
@@ -63,7 +78,7 @@ class TanhField(eqx.Module):
         return value, jnp.trace(tangents)
 
     def is_stochastic(self) -> bool:
-        """Whether the divergence is Hutchinson's estimate rather than exact."""
+        """Whether the divergence is Hutchinson's estimate and not exact."""
         return len(self.layers) != 3 and self.dim > EXACT_DIM
 
     def _closed_form(
@@ -76,8 +91,11 @@ class TanhField(eqx.Module):
         return last(h2), (1 - h2**2) @ (trace @ (1 - h1**2))
 
 
-def probe_of(x: Float[Array, " m"]) -> Float[Array, " m"]:
-    """Random signs drawn from the bits of x: log_prob stays a function, yet cannot be gamed."""
+def probe_from_bits(x: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Draw random signs from the bits of x.
+
+    So `log_prob` stays a function of x, and training cannot adapt to fixed signs.
+    """
     bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(x), jnp.uint32).ravel()
     key, _ = jax.lax.scan(lambda key, word: (jr.fold_in(key, word), None), jr.key(0), bits)
     return jr.rademacher(key, x.shape, x.dtype)

@@ -1,4 +1,4 @@
-"""A density on R^m squeezed into a ball."""
+"""A density on R^m mapped into a ball."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from .base import AbstractAmbient, Condition
 
 @storable("rivals.InBall")
 class InBall(AbstractAmbient):
-    """x = v/√(1 + ‖v‖²/R²): a density of v on R^m, squeezed into the open ball of radius R.
+    """x = v/√(1 + ‖v‖²/R²): a density of v on R^m, mapped into the open ball of radius R.
 
-    log |dv/dx| = −(m/2 + 1) log(1 − ‖x‖²/R²); beyond the ball the density is 0.
+    log |dv/dx| = −(m/2 + 1) log(1 − ‖x‖²/R²). Outside the ball the density is 0.
+
+    Args:
+        inner: The density of v.
+        radius: The radius R.
     """
 
     inner: AbstractAmbient

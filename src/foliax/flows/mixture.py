@@ -1,4 +1,4 @@
-"""Mixture of Gaussians with full covariances."""
+"""Mixtures of Gaussians with full covariances."""
 
 import dataclasses
 
@@ -18,8 +18,14 @@ from foliax.registry import storable
 class MixtureOfGaussians(AbstractAmbient):
     """p(x) = Σ_k w_k N(x; μ_k, Σ_k), with Σ_k⁻¹ = L_k L_kᵀ and L_k lower triangular, diagonal > 0.
 
-    log N = −m/2 log 2π + Σ_i log L_ii − ½ |Lᵀ(x − μ)|²: no solve, no factorisation.
-    Parameters: logits of w, μ, log of L's diagonal, and L's strictly lower part.
+    log N = −m/2 log 2π + Σ_i log L_ii − ½ |Lᵀ(x − μ)|² needs no solve and no factorisation.
+
+    Args:
+        logits: The logits of w.
+        means: The μ_k.
+        log_diagonals: The logs of the diagonals of L_k.
+        lowers: The strictly lower parts of L_k, row by row.
+        dim: The dimension m.
     """
 
     logits: Float[Array, " k"]
@@ -62,7 +68,11 @@ class MixtureOfGaussians(AbstractAmbient):
 @storable("ambient.GaussianMixture")
 @dataclasses.dataclass(frozen=True)
 class GaussianMixture(AbstractAmbientSpec):
-    """Mixture of ``components`` Gaussians of full covariance; means start as normal draws."""
+    """A mixture of Gaussians of full covariance, whose means start as normal samples.
+
+    Args:
+        components: The number of Gaussians.
+    """
 
     components: int = 16
 
@@ -77,13 +87,21 @@ class GaussianMixture(AbstractAmbientSpec):
     ) -> AbstractAmbient:
         """The untrained mixture, moved and scaled."""
         refuse_condition(self, condition_size)
-        return Scaled(even_mixture(self.components, dim, key=key), shift, scale)
+        return Scaled(initial_mixture(self.components, dim, key=key), shift, scale)
 
 
-def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
-    """k components of equal weight, narrower the more there are, k^(−1/m); of variance 1 in all.
+def initial_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
+    """Build k Gaussians of equal weight and deviation k^(−1/m), with a total variance of 1.
 
-    One alone is N(0, I).
+    One component is N(0, I).
+
+    Args:
+        k: The number of components.
+        dim: The dimension m.
+        key: Draws the means.
+
+    Returns:
+        The mixture.
     """
     return MixtureOfGaussians(
         logits=jnp.zeros(k),
@@ -94,9 +112,18 @@ def even_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:
     )
 
 
-def placed_mixture(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
-    """k Gaussians by EM, the best of three starts by k-means++; on the host."""
-    # More than a second to import.
+def mixture_by_em(k: int, x: Float[Array, "n m"], *, seed: int = 0) -> MixtureOfGaussians:
+    """Fit k Gaussians by EM on the host, from the best of three k-means++ starts.
+
+    Args:
+        k: The number of components.
+        x: The points.
+        seed: Chooses the starts.
+
+    Returns:
+        The mixture.
+    """
+    # Imported here because it takes more than a second.
     from sklearn import mixture
 
     points = np.asarray(x, float)

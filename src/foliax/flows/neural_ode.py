@@ -11,7 +11,7 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
-from foliax.flows.field import TanhField, probe_of
+from foliax.flows.field import TanhField, probe_from_bits
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
 
@@ -21,8 +21,14 @@ class ContinuousFlow(AbstractAmbient):
     """dx/dt = f(t, x) from the data at t = 0 to N(0, I) at t = 1.
 
     log p(x(0)) = log N(x(1)) + ∫ div f dt, cost = ∫ |f|² dt / m. Chen et al. 2018.
-    Adaptive steps keep the local error below rtol and atol, in ``log_prob`` and ``sample`` alike,
-    so that the field cannot learn to exploit a fixed grid. A failing solver raises.
+    Adaptive steps keep the local error below rtol and atol, both in `log_prob` and in `sample`, so
+    that training cannot exploit the errors of a fixed grid.
+
+    Args:
+        field: The vector field f.
+        rtol: The relative tolerance of a step.
+        atol: The absolute tolerance of a step.
+        max_steps: The number of steps after which the solver raises an error.
     """
 
     field: TanhField
@@ -39,7 +45,7 @@ class ContinuousFlow(AbstractAmbient):
         self, x: Float[Array, " m"], condition: Condition = None
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Log density at x, and the kinetic cost of the way to the base."""
-        probe = probe_of(x) if self.field.is_stochastic() else jnp.zeros_like(x)
+        probe = probe_from_bits(x) if self.field.is_stochastic() else jnp.zeros_like(x)
 
         def rate(t, state, args):
             value, divergence = self.field.value_and_divergence(t, state[0], probe)
@@ -73,17 +79,25 @@ class ContinuousFlow(AbstractAmbient):
             end,
             solution.result != diffrax.RESULTS.successful,
             f"The ODE of the ambient density was not solved within {self.max_steps} steps at rtol "
-            f"{self.rtol:g}, atol {self.atol:g}. Remedies: raise max_steps, loosen rtol and atol, "
-            "lower the learning rate, or weigh the path cost more, which keeps the field smooth.",
+            f"{self.rtol:g}, atol {self.atol:g}. To fix it, raise max_steps, loosen rtol and atol, "
+            "lower the learning rate, or raise the path cost, which keeps the field smooth.",
         )
 
 
 @storable("ambient.NeuralODE")
 @dataclasses.dataclass(frozen=True)
 class NeuralODE(AbstractAmbientSpec):
-    """Continuous flow of a tanh network of (x, t) with ``depth`` hidden layers of ``width``."""
+    """A continuous flow dx/dt = f(t, x), with f a tanh network.
 
-    solved: ClassVar[bool] = True
+    Args:
+        width: The width of the hidden layers.
+        depth: The number of hidden layers. Two have an exact divergence in any dimension.
+        rtol: The relative tolerance of a step.
+        atol: The absolute tolerance of a step.
+        max_steps: The number of steps after which the solver raises an error.
+    """
+
+    uses_solver: ClassVar[bool] = True
 
     width: int = 64
     depth: int = 2

@@ -1,4 +1,4 @@
-"""Residual flow: gradients of ridge functions added in turn, bijective by construction."""
+"""Residual flow: layers that add gradients of ridge functions, bijective by construction."""
 
 import dataclasses
 
@@ -11,24 +11,30 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
 from foliax.flows.determinant import log_determinant_of_positive
-from foliax.flows.discrete_ode import inverse_of
-from foliax.flows.mixture import MixtureOfGaussians, even_mixture, placed_mixture
+from foliax.flows.discrete_ode import invert
+from foliax.flows.mixture import MixtureOfGaussians, initial_mixture, mixture_by_em
 from foliax.flows.scaled import Scaled
 from foliax.registry import storable
 
-SLACK = 0.9
-"""How far the negative ridges may pull an eigenvalue of a layer's Jacobian down from 1."""
+MAX_CONTRACTION = 0.9
+"""The most that negative ridges may subtract from an eigenvalue 1 of a layer's Jacobian."""
 
 
 @storable("ambient.GradientLayer")
 class GradientLayer(eqx.Module):
     """x ↦ e^s ∘ (x + Aᵀ diag(w) tanh(A x + a)) + b, the scaled gradient of a convex function.
 
-    Its Jacobian e^s (I + Aᵀ diag(w (1 − tanh²)) A) is symmetric up to e^s; the negative weights are
-    shrunk until Σ |w_k| |A_k|² < SLACK, so its eigenvalues exceed 1 − SLACK and no fold can occur.
+    Its Jacobian e^s (I + Aᵀ diag(w (1 − tanh²)) A) is symmetric up to e^s. Negative weights are
+    shrunk until Σ |w_k| |A_k|² < `MAX_CONTRACTION`. So eigenvalues exceed 1 − `MAX_CONTRACTION`,
+    and no fold can occur.
+
+    Args:
+        dim: The number of coordinates m.
+        width: The number of ridges h.
+        key: Initialises the ridges.
     """
 
-    # With an axis before for many layers, stacked.
+    # Stacked layers have an axis in front.
     directions: Float[Array, "... h m"]
     offsets: Float[Array, "... h"]
     weights: Float[Array, "... h"]
@@ -43,26 +49,27 @@ class GradientLayer(eqx.Module):
         self.log_scale = jnp.zeros(dim)
         self.shift = jnp.zeros(dim)
 
-    def safe_weights(self) -> Float[Array, " h"]:
-        """The weights, negative ones shrunk by SLACK / (SLACK + Σ |w_k| |A_k|²)."""
+    def bounded_weights(self) -> Float[Array, " h"]:
+        """Shrink negative weights by c / (c + Σ |w_k| |A_k|²), with c = `MAX_CONTRACTION`."""
         pull = jnp.sum(jax.nn.relu(-self.weights) * jnp.sum(self.directions**2, axis=1))
-        return jnp.where(self.weights < 0, self.weights * (SLACK / (SLACK + pull)), self.weights)
+        shrunk = self.weights * (MAX_CONTRACTION / (MAX_CONTRACTION + pull))
+        return jnp.where(self.weights < 0, shrunk, self.weights)
 
     def __call__(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        """The layer's value."""
+        """Compute the layer's value."""
         h = jnp.tanh(self.directions @ x + self.offsets)
-        return jnp.exp(self.log_scale) * (x + (self.safe_weights() * h) @ self.directions) + (
+        return jnp.exp(self.log_scale) * (x + (self.bounded_weights() * h) @ self.directions) + (
             self.shift
         )
 
     def value_and_log_det(
         self, x: Float[Array, " m"]
     ) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-        """The layer's value and the log-determinant of its Jacobian."""
-        a, w, m = self.directions, self.safe_weights(), len(x)
+        """Compute the layer's value, and the log determinant of its Jacobian."""
+        a, w, m = self.directions, self.bounded_weights(), len(x)
         h = jnp.tanh(a @ x + self.offsets)
         value = jnp.exp(self.log_scale) * (x + (w * h) @ a) + self.shift
-        # Σ_k w_k (1 − h_k²) A_k A_kᵀ as one matrix product for the whole batch
+        # Σ_k w_k (1 − h_k²) A_k A_kᵀ as one matrix product for the whole batch.
         ridges = (w[:, None, None] * a[:, :, None] * a[:, None, :]).reshape(len(h), -1)
         jacobian = jnp.eye(m, dtype=x.dtype) + ((1 - h**2) @ ridges).reshape(m, m)
         return value, log_determinant_of_positive(jacobian) + jnp.sum(self.log_scale)
@@ -70,14 +77,18 @@ class GradientLayer(eqx.Module):
 
 @storable("ambient.ResidualFlow")
 class ResidualFlow(AbstractAmbient):
-    """A chain of :class:`GradientLayer` from the data to the base, with the exact determinant.
+    """A chain of `GradientLayer` from the data to the base, with the exact determinant.
 
-    An Euler discretisation of an ODE with a new gradient field at each step, at the price H m² of a
-    layer rather than H² m. cost = N Σ |Δx|² / m. ``sample`` inverts by Newton's method.
+    It is an Euler discretisation of an ODE with a new gradient field at each step. A layer of width
+    h costs h m² instead of h² m. cost = N Σ |Δx|² / m for N layers. `sample` inverts by Newton's
+    method.
+
+    Args:
+        layers: All layers, stacked.
+        base: The base density.
     """
 
     layers: GradientLayer
-    """All of them, stacked."""
     base: MixtureOfGaussians
     dim: int = eqx.field(static=True)
 
@@ -104,7 +115,7 @@ class ResidualFlow(AbstractAmbient):
 
         def step(x, layer):
             guess = (x - layer.shift) * jnp.exp(-layer.log_scale)
-            return inverse_of(layer, x, guess), None
+            return invert(layer, x, guess), None
 
         return jax.lax.scan(step, self.base.sample(key=key), self.layers, reverse=True)[0]
 
@@ -112,11 +123,16 @@ class ResidualFlow(AbstractAmbient):
 @storable("ambient.Residual")
 @dataclasses.dataclass(frozen=True)
 class Residual(AbstractAmbientSpec):
-    """Residual flow of ``layers`` gradient layers with ``width`` ridges: the fast ODE.
+    """A residual flow of gradient layers over a mixture of Gaussians: a fast ODE.
 
-    Its base is a mixture of ``components`` Gaussians, which starts where the data are and is
-    trained along. One Gaussian has to be torn where the data are in parts, and leaves a bridge of
-    mass between them; several need not be.
+    The mixture starts at the data and is trained with the layers. With one Gaussian the flow has to
+    tear it to fit separate modes, and leaves a bridge of mass between them. Several Gaussians avoid
+    that.
+
+    Args:
+        layers: The number of layers.
+        width: The number of ridges of each layer.
+        components: The number of Gaussians of the base.
     """
 
     layers: int = 8
@@ -136,21 +152,23 @@ class Residual(AbstractAmbientSpec):
         refuse_condition(self, condition_size)
         base_key, *keys = jr.split(key, 1 + self.layers)
         layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
-        base = even_mixture(self.components, dim, key=base_key)
+        base = initial_mixture(self.components, dim, key=base_key)
         return Scaled(ResidualFlow(layers, base), shift, scale)
 
     @property
-    def in_parts(self) -> bool:
+    def is_multimodal(self) -> bool:
         return self.components > 1
 
-    def placed(self, ambient: AbstractAmbient, x: Float[Array, "n m"]) -> AbstractAmbient:
-        """With the base where the points are: the untrained layers hardly move them.
+    def initialize_from_data(
+        self, ambient: AbstractAmbient, x: Float[Array, "n m"]
+    ) -> AbstractAmbient:
+        """Fit the base to the points, since the untrained layers hardly move them.
 
-        As it is, where there are no more points than components.
+        The density stays as it is if there are no more points than components.
         """
         if self.components == 1 or len(x) <= self.components:
             return ambient
         assert isinstance(ambient, Scaled)
         shift, scale = paramax.unwrap((ambient.shift, ambient.scale))
-        base = placed_mixture(self.components, (x - shift) / scale)
+        base = mixture_by_em(self.components, (x - shift) / scale)
         return eqx.tree_at(lambda flow: flow.inner.base, ambient, base)

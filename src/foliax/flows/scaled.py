@@ -1,4 +1,4 @@
-"""Scaling to the data, as part of the model."""
+"""Scaling to the data as part of the density."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,9 +11,17 @@ from foliax.registry import storable
 
 @storable("ambient.Scaled")
 class Scaled(AbstractAmbient):
-    """Density of x = shift + scale · s: log p(x) = log p_s((x − shift) / scale) − Σ log scale.
+    """The density of x = shift + scale · s: log p(x) = log p_s((x − shift) / scale) − Σ log scale.
 
-    Shift and scale are constants of the model (``paramax.NonTrainable``), not parameters.
+    Shift and scale are constants of the model (`paramax.NonTrainable`), not parameters.
+
+    Args:
+        inner: The density of s.
+        shift: The location of the data.
+        scale: The scale of the data, positive.
+
+    Raises:
+        ValueError: Shift or scale has a wrong shape or an invalid value.
     """
 
     inner: AbstractAmbient

@@ -17,6 +17,7 @@ from .auxiliary import Auxiliary
 
 if TYPE_CHECKING:
     from .local import AbstractCoordinates
+    from .tangent import AbstractTangent
 
 Scalar = Float[Array, ""]
 Point = Float[Array, " size"]
@@ -88,6 +89,79 @@ class AbstractManifold(eqx.Module):
         """Find coordinates in which float32 resolves these rows; None if it already does."""
         return None
 
+    @property
+    def factors(self) -> tuple[AbstractManifold, ...]:
+        """The factors of a product, nested products flattened; otherwise the manifold itself."""
+        return (self,)
+
+    @property
+    def unfolded(self) -> AbstractManifold:
+        """The manifold Y of a quotient Y/G; otherwise the manifold itself."""
+        return self
+
+    @property
+    def orbit_size(self) -> int:
+        """The number of images of a point under the group of a quotient; otherwise 1."""
+        return 1
+
+    def orbit(self, y: Point) -> Float[Array, "g size"]:
+        """All images of y under the group of a quotient; otherwise y alone."""
+        return y[None]
+
+    def representative(self, y: Point) -> Point:
+        """The point that stands for the orbit of y; y itself where there is no group."""
+        return y
+
+    def tangent(self) -> AbstractTangent:
+        """The tangent maps in an orthonormal frame; a chart's where the manifold is one chart.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        from .tangent import ChartTangent
+
+        g = self.dequantization()
+        if not is_chart(g):
+            raise TangentError(f"No tangent maps are known for {self}.")
+        return ChartTangent(g)
+
+    def log(self, y: Point, other: Point) -> Float[Array, " d"]:
+        """Compute log_y(other): the coordinates of a point in an orthonormal frame at y.
+
+        Args:
+            y: The centre, whose coordinates are 0.
+            other: The point.
+
+        Returns:
+            The `dim` coordinates. On spheres, tori and SO(3) their norm is the angle of the
+            geodesic; in a chart they are the differences of the chart's coordinates.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        tangent = self.tangent()
+        return tangent.log_map(tangent.frame(y), tangent.query(other))[0]
+
+    def exp(self, y: Point, v: Float[Array, " d"]) -> Point:
+        """Compute exp_y(v), the inverse of `log`: the point of coordinates v in the frame at y.
+
+        Args:
+            y: The centre.
+            v: The `dim` coordinates.
+
+        Returns:
+            The point.
+
+        Raises:
+            TangentError: No tangent maps are known for the manifold.
+        """
+        tangent = self.tangent()
+        return tangent.exp_map(tangent.frame(y), v)
+
+
+class TangentError(TypeError):
+    """A manifold whose tangent maps are not known."""
+
 
 class AbstractDequantization(eqx.Module):
     """A change of variables G: R^m -> Y × Z, invertible on each of finitely many branches.
@@ -122,6 +196,20 @@ class AbstractDequantization(eqx.Module):
 
         The log volume is added to log p(x_b), never subtracted.
         """
+
+
+def is_chart(dequantization: AbstractDequantization) -> bool:
+    """Whether a dequantization is a chart: one branch, no z, and as many numbers as dimensions."""
+    return _is_flat(dequantization) and dequantization.auxiliary.size == 0
+
+
+def is_chart_by_cells(dequantization: AbstractDequantization) -> bool:
+    """Whether a dequantization maps each value to a cell of a chart: z is uniform in the cell."""
+    return _is_flat(dequantization) and set(dequantization.auxiliary.kinds) == {"unit"}
+
+
+def _is_flat(g: AbstractDequantization) -> bool:
+    return g.ambient_dim == g.manifold.dim == g.manifold.size and g.branches == 1
 
 
 MAX_BRANCHES = 1024

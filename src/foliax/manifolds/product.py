@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import jax
@@ -25,31 +26,59 @@ from .base import (
 from .local import SideBySide, Unchanged
 
 
-@storable("manifolds.Product")
+@storable("manifolds.Product", renamed_fields={"factors": "parts"})
 class Product(AbstractManifold):
     """Y₁ × … × Y_k, e.g. a row of a mixed table; measure: the product. Factors may be products.
 
-    A point is the concatenation of the factors' points. Distance: √Σ d_i².
+    A point is the concatenation of the parts' points. Distance: √Σ d_i². `parts` are the manifolds
+    as given; `factors` are those that cannot be split further.
     """
 
-    factors: tuple[AbstractManifold, ...]
+    parts: tuple[AbstractManifold, ...]
 
-    def __init__(self, *factors: AbstractManifold):
-        if not factors:
+    def __init__(self, *parts: AbstractManifold):
+        if not parts:
             raise ValueError("Product needs at least one factor.")
-        self.factors = factors
+        self.parts = parts
+
+    @property
+    def factors(self) -> tuple[AbstractManifold, ...]:
+        return tuple(itertools.chain.from_iterable(part.factors for part in self.parts))
+
+    @property
+    def unfolded(self) -> Product:
+        return Product(*(part.unfolded for part in self.parts))
+
+    @property
+    def orbit_size(self) -> int:
+        return math.prod(part.orbit_size for part in self.parts)
+
+    def orbit(self, y: Point) -> Float[Array, "g size"]:
+        """Every combination of the parts' images; the last part's images vary fastest."""
+        return functools.reduce(_beside, [p.orbit(v) for p, v in self._with(y)])
+
+    def representative(self, y: Point) -> Point:
+        return self.join([p.representative(v) for p, v in self._with(y)])
+
+    def log(self, y: Point, other: Point) -> Float[Array, " d"]:
+        pairs = zip(self._with(y), self.split(other), strict=True)
+        return jnp.concatenate([p.log(a, b) for (p, a), b in pairs])
+
+    def exp(self, y: Point, v: Float[Array, " d"]) -> Point:
+        steps = pieces(v, [part.dim for part in self.parts])
+        return self.join([p.exp(a, b) for (p, a), b in zip(self._with(y), steps, strict=True)])
 
     @property
     def dim(self) -> int:
-        return sum(factor.dim for factor in self.factors)
+        return sum(factor.dim for factor in self.parts)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (sum(factor.size for factor in self.factors),)
+        return (sum(factor.size for factor in self.parts),)
 
     def split(self, y: Float[Array, "... size"]) -> list[Array]:
         """Split a point into the factors' points."""
-        return pieces(y, [factor.size for factor in self.factors])
+        return pieces(y, [part.size for part in self.parts])
 
     def join(self, parts: list[Array]) -> Array:
         """Join the factors' points into one point of the product."""
@@ -59,10 +88,10 @@ class Product(AbstractManifold):
         return jnp.max(jnp.stack([f.violation(part) for f, part in self._with(y)]))
 
     def describe_violation(self, y: np.ndarray) -> str:
-        parts = np.split(y, np.cumsum([factor.size for factor in self.factors])[:-1])
-        off = [float(f.violation(jnp.asarray(v))) for f, v in zip(self.factors, parts, strict=True)]
+        parts = np.split(y, np.cumsum([part.size for part in self.parts])[:-1])
+        off = [float(f.violation(jnp.asarray(v))) for f, v in zip(self.parts, parts, strict=True)]
         worst = int(np.argmax(off))
-        factor = self.factors[worst]
+        factor = self.parts[worst]
         return f"factor {worst}, {factor}: {factor.describe_violation(parts[worst])}"
 
     def project(self, y: Point) -> Point:
@@ -76,26 +105,26 @@ class Product(AbstractManifold):
         return jnp.concatenate([f.features(part) for f, part in self._with(y)])
 
     def log_total_volume(self) -> float:
-        return sum(factor.log_total_volume() for factor in self.factors)
+        return sum(factor.log_total_volume() for factor in self.parts)
 
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
-        keys = jax.random.split(key, len(self.factors))
-        return self.join([f.sample_uniform(key=k) for f, k in zip(self.factors, keys, strict=True)])
+        keys = jax.random.split(key, len(self.parts))
+        return self.join([f.sample_uniform(key=k) for f, k in zip(self.parts, keys, strict=True)])
 
     def dequantization(self) -> Joint:
-        return Joint(*(factor.dequantization() for factor in self.factors))
+        return Joint(*(factor.dequantization() for factor in self.parts))
 
     def local_coordinates(self, rows: np.ndarray) -> SideBySide | None:
-        sizes = tuple(factor.size for factor in self.factors)
+        sizes = tuple(factor.size for factor in self.parts)
         columns = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
-        found = [f.local_coordinates(c) for f, c in zip(self.factors, columns, strict=True)]
+        found = [f.local_coordinates(c) for f, c in zip(self.parts, columns, strict=True)]
         if all(part is None for part in found):
             return None
-        parts = tuple(p or Unchanged(f) for p, f in zip(found, self.factors, strict=True))
+        parts = tuple(p or Unchanged(f) for p, f in zip(found, self.parts, strict=True))
         return SideBySide(Product(*(part.working for part in parts)), parts, sizes)
 
     def _with(self, y: Point) -> zip[tuple[AbstractManifold, Array]]:
-        return zip(self.factors, self.split(y), strict=True)
+        return zip(self.parts, self.split(y), strict=True)
 
 
 @storable("manifolds.Joint")
@@ -139,8 +168,12 @@ class Joint(AbstractDequantization):
 def _cross_branches(left, right):
     """Pair every branch of one part with every branch of the other."""
     (x1, v1), (x2, v2) = left, right
-    x = jnp.concatenate([jnp.repeat(x1, len(x2), axis=0), jnp.tile(x2, (len(x1), 1))], axis=1)
-    return x, (v1[:, None] + v2).reshape(-1)
+    return _beside(x1, x2), (v1[:, None] + v2).reshape(-1)
+
+
+def _beside(x1: Float[Array, "a m"], x2: Float[Array, "b n"]) -> Float[Array, "ab mn"]:
+    """Every row of one beside every row of the other."""
+    return jnp.concatenate([jnp.repeat(x1, len(x2), axis=0), jnp.tile(x2, (len(x1), 1))], axis=1)
 
 
 def pieces(v: Float[Array, "... n"], sizes: list[int]) -> list[Array]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from ..registry import storable
+from .tangent import AbstractTangent, Frame, Point, Query, Scalar, Vector
 
 Quaternion = Float[Array, " four"]
 
@@ -44,3 +49,33 @@ def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
             [wz, xz, yz, c - a - b],
         ]
     )
+
+
+@storable("rivals.RotationTangent")
+class RotationTangent(AbstractTangent):
+    """v = the rotation vector of MᵀR, of angle ω; dy = 2^{3/2} (sin(ω/2)/(ω/2))² dv."""
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (0, 0, 0)
+
+    def frame(self, y: Point) -> Frame:
+        return quaternion_of_rotation(y.reshape(3, 3))
+
+    def query(self, y: Point) -> Query:
+        return quaternion_of_rotation(y.reshape(3, 3))
+
+    def log_map(self, frame: Frame, query: Query) -> tuple[Vector, Scalar]:
+        a, b = frame, query
+        scalar = (a * b).sum()
+        vector = a[0] * b[1:] - b[0] * a[1:] - jnp.cross(a[1:], b[1:])
+        vector = jnp.where(scalar < 0, -vector, vector)
+        sine = jnp.minimum(jnp.sqrt((vector**2).sum()), 1.0)
+        half = jnp.arctan2(sine, jnp.abs(scalar))
+        ratio = jnp.where(half > 1e-3, sine / jnp.maximum(half, 1e-3), 1 - half**2 / 6)
+        return 2 * vector / ratio, 2 * jnp.log(ratio) + 1.5 * math.log(2)
+
+    def exp_map(self, frame: Frame, v: Vector) -> Point:
+        half = jnp.sqrt((v**2).sum()) / 2
+        turn = jnp.concatenate([jnp.cos(half)[None], jnp.sinc(half / math.pi) * v / 2])
+        return (rotation_of_quaternion(frame) @ rotation_of_quaternion(turn)).reshape(-1)

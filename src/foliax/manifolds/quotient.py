@@ -99,9 +99,29 @@ class Quotient(AbstractManifold):
             return np.eye(*self.base.shape).reshape(-1)
         return np.eye(self.base.size)[-1]
 
+    @property
+    def unfolded(self) -> AbstractManifold:
+        return self.base
+
+    @property
+    def orbit_size(self) -> int:
+        return len(self.group)
+
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """Return all images of y under the group."""
         return jnp.asarray(self._actions(), y.dtype) @ y
+
+    def representative(self, y: Point) -> Point:
+        return self.project(y)
+
+    def log(self, y: Point, other: Point) -> Float[Array, " d"]:
+        """Of the image of `other` that is nearest to y."""
+        images = self.orbit(other)
+        apart = jax.vmap(lambda image: self.base.distance(y, image))(images)
+        return self.base.log(y, images[jnp.argmin(apart)])
+
+    def exp(self, y: Point, v: Float[Array, " d"]) -> Point:
+        return self.representative(self.base.exp(y, v))
 
     def violation(self, y: Point) -> Scalar:
         return self.base.violation(y)

@@ -13,10 +13,19 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
-from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .base import (
+    AbstractDequantization,
+    AbstractManifold,
+    Ambient,
+    Aux,
+    Point,
+    Scalar,
+    TangentError,
+    safe_norm,
+)
 from .euclidean import Euclidean
 from .local import NARROW_RADIANS, Rodrigues, location_and_scale
-from .quaternions import quaternion_of_rotation, rotation_of_quaternion
+from .quaternions import RotationTangent, quaternion_of_rotation, rotation_of_quaternion
 from .stiefel import QR, Polar, Stiefel, describe_orthonormality_violation, orthonormality_gap
 
 
@@ -71,6 +80,11 @@ class SpecialOrthogonal(AbstractManifold):
 
     def dequantization(self) -> AbstractDequantization:
         return Quaternions(self) if self.n == 3 else Fold(QR(Stiefel(self.n, self.n)))
+
+    def tangent(self) -> RotationTangent:
+        if self.n != 3:
+            raise TangentError(f"Tangent maps are known for SO(3), not for SO({self.n}).")
+        return RotationTangent()
 
     def local_coordinates(self, rows: np.ndarray) -> Rodrigues | None:
         if self.n != 3:

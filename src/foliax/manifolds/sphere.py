@@ -16,6 +16,7 @@ from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
 from .local import NARROW_RADIANS, Stereographic, location_and_scale, tangent_basis
+from .tangent import AbstractTangent, Frame, Query, Vector
 
 
 @storable("manifolds.Sphere")
@@ -62,6 +63,9 @@ class Sphere(AbstractManifold):
     def dequantization(self) -> Hyperspherical:
         return Hyperspherical(self)
 
+    def tangent(self) -> SphereTangent:
+        return SphereTangent(self.size)
+
     def local_coordinates(self, rows: np.ndarray) -> Stereographic | None:
         mean = rows.mean(axis=0)
         centre = mean / np.linalg.norm(mean) if mean.any() else mean
@@ -100,3 +104,49 @@ class Hyperspherical(AbstractDequantization):
 
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
         return (z * y)[None], self.manifold.dim * jnp.log(z)
+
+
+@storable("rivals.SphereTangent")
+class SphereTangent(AbstractTangent):
+    """v = θ times the direction at μ, θ the angle; dy = (sin θ/θ)^{d−1} dv."""
+
+    size: int = eqx.field(static=True)
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (0,) * (self.size - 1)
+
+    def frame(self, y: Point) -> Frame:
+        return jnp.concatenate([y, householder_basis(y).reshape(-1)])
+
+    def query(self, y: Point) -> Query:
+        return y
+
+    def log_map(self, frame: Frame, query: Query) -> tuple[Vector, Scalar]:
+        mean, across = frame[: self.size], frame[self.size :].reshape(self.size, -1)
+        gap = query - mean
+        half = jnp.minimum(jnp.sqrt((gap**2).sum()) / 2, 1.0)
+        angle = 2 * jnp.arcsin(half)
+        # sin θ/θ, bounded away from 0 at the antipode, where a kernel has no mass.
+        ratio = jnp.where(
+            half > 1e-3,
+            jnp.maximum(2 * half * jnp.sqrt(1 - half**2), 1e-3) / jnp.maximum(angle, 1e-3),
+            1 - angle**2 / 6,
+        )
+        # Scalar sums compile to one loop over many rows, which is faster than a matrix product.
+        v = [sum(gap[k] * across[k, j] for k in range(self.size)) for j in range(self.size - 1)]
+        return jnp.stack(v) / ratio, (self.size - 2) * jnp.log(ratio)
+
+    def exp_map(self, frame: Frame, v: Vector) -> Point:
+        mean, across = frame[: self.size], frame[self.size :].reshape(self.size, -1)
+        angle = jnp.sqrt((v**2).sum())
+        y = jnp.cos(angle) * mean + jnp.sinc(angle / math.pi) * (across @ v)
+        return y / jnp.linalg.norm(y)
+
+
+def householder_basis(y: Point) -> Float[Array, "size d"]:
+    """Compute an orthonormal basis of the tangent space at y, by a Householder reflection."""
+    sign = jnp.where(y[-1] < 0, -1.0, 1.0).astype(y.dtype)
+    w = y.at[-1].add(sign)
+    reflection = jnp.eye(len(y), dtype=y.dtype) - 2 * jnp.outer(w, w) / (w @ w)
+    return reflection[:, :-1]

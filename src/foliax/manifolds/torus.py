@@ -26,6 +26,7 @@ from .base import (
 )
 from .euclidean import Euclidean
 from .local import NARROW_RADIANS, NarrowAngles, location_and_scale
+from .tangent import AbstractTangent, Frame, Query, Vector
 
 
 def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -84,6 +85,9 @@ class Torus(AbstractManifold):
 
     def dequantization(self) -> ByRadii:
         return ByRadii(self)
+
+    def tangent(self) -> TorusTangent:
+        return TorusTangent(self.dim)
 
     def local_coordinates(self, rows: np.ndarray) -> NarrowAngles | None:
         centre = np.arctan2(np.sin(rows).mean(axis=0), np.cos(rows).mean(axis=0))
@@ -178,3 +182,26 @@ class Wrapping(AbstractDequantization):
         shifts = np.array(list(itertools.product(turns, repeat=self.manifold.dim)))
         x = wrap(y) + 2 * jnp.pi * shifts.astype(y.dtype)
         return x, jnp.zeros(self.branches, y.dtype)
+
+
+@storable("rivals.TorusTangent")
+class TorusTangent(AbstractTangent):
+    """v = y − μ, wrapped; dy = dv."""
+
+    d: int = eqx.field(static=True)
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return tuple(range(self.d))
+
+    def frame(self, y: Point) -> Frame:
+        return y
+
+    def query(self, y: Point) -> Query:
+        return y
+
+    def log_map(self, frame: Frame, query: Query) -> tuple[Vector, Scalar]:
+        return wrap(query - frame), jnp.zeros((), query.dtype)
+
+    def exp_map(self, frame: Frame, v: Vector) -> Point:
+        return wrap(frame + v)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..density import AbstractTarget
-from ..dequantizers import Safe
+from ..dequantizers import HeavyTailed
 from ..estimators import DequantizedFlow, ManifoldODE, MobiusFlow
 from ..flows import AbstractAmbientSpec, DiscreteODE, RealNVP, Residual
 from ..manifolds import (
@@ -106,7 +106,7 @@ def flow(
     ambient: AbstractAmbientSpec, width: int, objective: AbstractObjective, **training
 ) -> DequantizedFlow:
     """Return a dequantized flow with a heavy-tailed dequantizer of the given width."""
-    return DequantizedFlow(ambient, Safe(width), objective, Training(**training))
+    return DequantizedFlow(ambient, HeavyTailed(width), objective, Training(**training))
 
 
 def own_recipe(
@@ -202,7 +202,7 @@ def _sphere(
 def uses_ode_solver(spec: Spec) -> bool:
     """Return whether evaluating the density solves an ODE, which is slow."""
     return isinstance(spec, ManifoldODE) or (
-        isinstance(spec, DequantizedFlow) and spec.ambient is not None and spec.ambient.solved
+        isinstance(spec, DequantizedFlow) and spec.ambient is not None and spec.ambient.uses_solver
     )
 
 

@@ -146,8 +146,8 @@ def _(manifold: Rounded) -> Frame:
 
 @frame.register
 def _(manifold: Product) -> Frame:
-    frames = [frame(factor) for factor in manifold.factors]
-    ends = np.cumsum([factor.size for factor in manifold.factors])[:-1]
+    frames = [frame(factor) for factor in manifold.parts]
+    ends = np.cumsum([factor.size for factor in manifold.parts])[:-1]
 
     def values(rows):
         parts = np.split(np.asarray(rows, float), ends, axis=1)

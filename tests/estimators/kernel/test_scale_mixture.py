@@ -17,13 +17,14 @@ from foliax.estimators import (
     UnsupportedManifoldError,
 )
 from foliax.estimators.kernel import bandwidths, mixing
-from foliax.estimators.kernel.components import ScaleKernels, drawn_row, log_cell
-from foliax.estimators.kernel.data import Data
-from foliax.estimators.kernel.local import LEAST, crowds
-from foliax.estimators.kernel.mixing import fewest
+from foliax.estimators.kernel.components import ScaleKernels
+from foliax.estimators.kernel.data import DistinctRows
+from foliax.estimators.kernel.local import MIN_STRATUM_ROWS, density_strata
+from foliax.estimators.kernel.mixing import prune_components
 from foliax.estimators.kernel.neighbours import local_kernels
 from foliax.estimators.kernel.shapes import Tangents
 from foliax.estimators.kernel.space import Space
+from foliax.estimators.kernel.terms import log_cell, sample_row
 from foliax.evaluation import metrics
 from foliax.manifolds import (
     Circle,
@@ -46,8 +47,8 @@ from foliax.paper import targets
 from ..agreement import agrees
 
 KEY = jax.random.key(0)
-# Of several scales, also where few rows need but one.
-COARSE = ScaleMixtureKernel(largest=600.0, chance=0.0)
+# No minimum gain, so that several scales stay although few rows need only one.
+COARSE = ScaleMixtureKernel(largest=600.0, min_gain=0.0)
 SHAPED = LocalKernel((8, 24), (0.5, 1.0), COARSE, folds=5)
 
 
@@ -75,11 +76,11 @@ SPECS = {"scale": COARSE, "local": SHAPED}
 
 
 def heaviest(density):
-    """Its component of the greatest weight π, normalised: its ratio to the whole is at most 1/π."""
+    """The component of the largest weight π, normalised; its ratio to the density is ≤ 1/π."""
     part = int(np.argmax([float(w.max()) for w in density.log_weights]))
     use = np.zeros(len(density.log_weights[part]), bool)
     use[int(jnp.argmax(density.log_weights[part]))] = True
-    return KernelDensity(density.manifold, (density.parts[part].only(use),), (jnp.zeros(1),))
+    return KernelDensity(density.manifold, (density.parts[part].select(use),), (jnp.zeros(1),))
 
 
 MANIFOLDS = {
@@ -172,7 +173,7 @@ def test_copies_cannot_drive_the_likelihood():
 
 
 def test_weights_are_copies():
-    """For counts, whose copies stay when one leaves, weight 3 is a row three times."""
+    """For counts, where one copy is left out at a time, weight 3 is three copies of a row."""
     rows = np.array([[1.0], [2.0], [4.0], [7.0]])
     repeats = np.array([3, 1, 2, 5])
     one = COARSE.fit(Dataset(rows, Integers(1), weights=repeats.astype(float)), key=KEY).density
@@ -183,48 +184,48 @@ def test_weights_are_copies():
     np.testing.assert_allclose(a, b, atol=1e-4)
 
 
-def test_beyond_max_rows_the_others_weigh():
+def test_beyond_max_rows_held_out_rows_fit_the_weights():
     spec = dataclasses.replace(COARSE, max_rows=100)
     fitted = spec.fit(Dataset(cluster(Sphere(2), 300), Sphere(2)), key=KEY)
-    assert any("60 of them weighed" in event for event in fitted.record.events)
+    assert any("60 held-out rows fitted the weights" in event for event in fitted.record.events)
     sizes = [len(part.rows) for part in fitted.density.parts if isinstance(part, ScaleKernels)]
     assert sizes == sorted(sizes), "broad kernels have fewer rows"
     assert 1 <= sizes[0] < sizes[-1] <= 300
 
 
-@pytest.mark.parametrize("light", [0, 50])
-def test_small_weights_go_where_they_cost_and_gain_nothing(light, monkeypatch):
-    """Each of the first two serves one row a little better; the first has few kernels."""
-    monkeypatch.setattr(mixing, "LIGHT", light)
+@pytest.mark.parametrize("cheap", [0, 50])
+def test_slow_components_of_small_weight_are_pruned(cheap, monkeypatch):
+    """Each of the first two fits one row a little better; the first has few kernels."""
+    monkeypatch.setattr(mixing, "MAX_CHEAP_KERNELS", cheap)
     space = Space(Sphere(2))
-    data = Data.of(space, cluster(Sphere(2), 200), None)
+    data = DistinctRows.from_rows(space, cluster(Sphere(2), 200), None)
     parts = [
         ScaleKernels(space, *data.take(np.arange(n))[:3], np.array([kappa]), np.ones(1))
         for n, kappa in ((50, 10.0), (100, 30.0), (200, 1.0))
     ]
     scores = np.tile([0.5, 0.5, 1.0], (200, 1))
     scores[0, 0] = scores[1, 1] = 6.0
-    shares, _ = fewest(parts, np.array([0.006, 0.006, 0.988]), scores, data, 5.0)
-    assert (shares > 1e-4).tolist() == [light > 0, False, True]
+    shares, _ = prune_components(parts, np.array([0.006, 0.006, 0.988]), scores, data, 5.0)
+    assert (shares > 1e-4).tolist() == [cheap > 0, False, True]
     scores[:40, 1] = 9.0
-    shares, best = fewest(parts, np.array([0.006, 0.2, 0.794]), scores, data, 5.0)
+    shares, best = prune_components(parts, np.array([0.006, 0.2, 0.794]), scores, data, 5.0)
     assert shares[1] > 0.1
-    assert best > 2, "what is needed stays"
-    shares, _ = fewest(parts[::-1], np.array([0.006, 0.2, 0.794]), scores, data, 1e9)
-    assert shares[0] > 0, "and the broadest"
+    assert best > 2, "components that gain stay"
+    shares, _ = prune_components(parts[::-1], np.array([0.006, 0.2, 0.794]), scores, data, 1e9)
+    assert shares[0] > 0, "the broadest stays"
 
 
 def test_components_that_gain_nothing_are_left_out(monkeypatch):
-    """Half the time, and no more than a nat of all rows' likelihood."""
-    monkeypatch.setattr(mixing, "LIGHT", 0)
+    """Fewer components lose at most one nat of the total log-likelihood."""
+    monkeypatch.setattr(mixing, "MAX_CHEAP_KERNELS", 0)
     rows, found = cluster(Sphere(2), 300), {}
     scales = ScaleMixtureKernel(largest=600.0)
     spec = LocalKernel((6, 12, 24), (0.4, 0.7, 1.2), scales, folds=3)
-    for nothing in (0.0, 1.0):
-        monkeypatch.setattr(mixing, "NOTHING", nothing)
+    for min_gain in (0.0, 1.0):
+        monkeypatch.setattr(mixing, "MIN_GAIN_NATS", min_gain)
         fitted = spec.fit(Dataset(rows, Sphere(2)), key=KEY)
         count = sum(len(logs) for logs in fitted.density.log_weights)
-        found[nothing] = count, fitted.record.best_validation
+        found[min_gain] = count, fitted.record.best_validation
     assert found[1.0][0] < found[0.0][0]
     assert found[1.0][1] - found[0.0][1] <= 1 / 300 + 1e-4
 
@@ -272,7 +273,7 @@ def test_it_learns_a_mixed_table(spec):
 
 
 def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
-    """Of many small groups, sharp in place, broad in hour and size, few rows show nothing."""
+    """Many small groups, sharp in place, broad in hour and size: a small subsample shows none."""
     rng = np.random.default_rng(0)
     group = rng.integers(700, size=4000)
     place = rng.normal(size=(700, 3))[group]
@@ -288,28 +289,28 @@ def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
         return -spec.fit(Dataset(rows, manifold), key=KEY).record.best_validation
 
     found = held_out()
-    monkeypatch.setattr(bandwidths, "TURNS", bandwidths.TURNS[:1])
+    monkeypatch.setattr(bandwidths, "SEARCH_ROUNDS", bandwidths.SEARCH_ROUNDS[:1])
     assert found > held_out() + 0.05
 
 
-def test_concentrations_of_no_use_are_not_tried_on_all_rows(monkeypatch):
-    """Fewer of them, and as good a score; all where few rows make kernels cheap."""
+def test_only_selected_concentrations_are_tried_on_all_rows(monkeypatch):
+    """Fewer of them score as well. With few rows all are kept, because kernels are cheap."""
     rows, spec = cluster(Torus(2), 300), ScaleMixtureKernel(largest=1e6)
     space, kappas = Space(Torus(2)), spec.kappas()
-    data, ratios = Data.of(space, rows, None), np.ones(2)
-    assert len(bandwidths.useful(space, data, ratios, kappas, KEY)) == len(kappas)
+    data, ratios = DistinctRows.from_rows(space, rows, None), np.ones(2)
+    assert len(bandwidths.select_concentrations(space, data, ratios, kappas, KEY)) == len(kappas)
     expected = spec.fit(Dataset(rows, Torus(2)), key=KEY).record.best_validation
-    monkeypatch.setattr(bandwidths, "ASKED", 70)
-    assert len(bandwidths.useful(space, data, ratios, kappas, KEY)) < len(kappas) / 2
+    monkeypatch.setattr(bandwidths, "SELECTION_ROWS", 70)
+    assert len(bandwidths.select_concentrations(space, data, ratios, kappas, KEY)) < len(kappas) / 2
     found = spec.fit(Dataset(rows, Torus(2)), key=KEY).record.best_validation
-    # So much may be given up for sharp or slight components, of whichever are tried.
-    assert found == pytest.approx(expected, abs=(spec.chance + mixing.NOTHING) / len(rows))
+    # Dropping sharp components and components of small weight may cost this much.
+    assert found == pytest.approx(expected, abs=(spec.min_gain + mixing.MIN_GAIN_NATS) / len(rows))
 
 
 def test_refusals_and_bad_input():
     with pytest.raises(UnsupportedManifoldError, match="no kernel for Stiefel"):
         COARSE.fit(Dataset(np.eye(3, 2).reshape(1, -1), Stiefel(3, 2)), key=KEY)
-    with pytest.raises(UnsupportedManifoldError, match=r"shaped on SO\(3\)"):
+    with pytest.raises(UnsupportedManifoldError, match=r"known for SO\(3\), not for SO\(4\)"):
         SHAPED.fit(Dataset(np.eye(4).reshape(1, -1), SpecialOrthogonal(4)), key=KEY)
     with pytest.raises(ValueError, match="at least 2 distinct rows"):
         COARSE.fit(Dataset(np.array([[1.0, 0.0], [1.0, 0.0]]), Sphere(1)), key=KEY)
@@ -336,20 +337,20 @@ def test_cells_of_any_width():
 
 def sharpest(spec, rows):
     density = spec.fit(Dataset(rows, Circle()), key=KEY).density
-    return min(part.breadths.min() for part in density.parts)
+    return min(part.bandwidths.min() for part in density.parts)
 
 
 def test_rows_near_each_other_by_chance_make_no_spikes():
-    """Of 400 uniform angles some are very near each other; twins are so on purpose."""
+    """Some of 400 uniform angles are close by chance; twins are close on purpose."""
     rows = np.random.default_rng(0).uniform(-np.pi, np.pi, (400, 1)).astype(np.float32)
     assert sharpest(ScaleMixtureKernel(), rows) > 0.1
-    assert sharpest(ScaleMixtureKernel(chance=0.0), rows) < 0.01
+    assert sharpest(ScaleMixtureKernel(min_gain=0.0), rows) < 0.01
     twins = np.concatenate([rows, rows + 1e-3])
     assert sharpest(ScaleMixtureKernel(), twins) < 0.01
 
 
-def test_copies_are_rows_when_chance_is_judged():
-    """Few values, many rows: broad kernels alone would treble the variance."""
+def test_copies_count_as_rows_when_components_are_judged():
+    """With few values and many rows, broad kernels alone would triple the variance."""
     rows = np.random.default_rng(0).poisson(1.0, (5000, 1)).astype(np.float32)
     density = ScaleMixtureKernel().fit(Dataset(rows, Naturals(1)), key=KEY).density
     values = np.arange(40.0, dtype=np.float32)[:, None]
@@ -364,13 +365,17 @@ def test_concentrations_end_where_asked():
 
 
 @pytest.mark.parametrize("name", ["S²", "axes"])
-def test_crowds_are_parts_of_the_whole(name):
-    """Together, by their shares, the kernels of the crowds are the kernels of all rows."""
+def test_strata_add_up_to_all_rows(name):
+    """The kernels of the strata, weighted by their sizes, are the kernels of all rows."""
     manifold = FINITE[name]
     tangents, relative = Tangents(Space(manifold)), np.ones(1)
-    data = Data.of(tangents.space, cluster(manifold, 3 * LEAST + 1), None)
-    found = crowds(tangents.space, data, relative, 3)
-    assert [len(part) for part in found] == [LEAST + 1, LEAST, LEAST]
+    data = DistinctRows.from_rows(tangents.space, cluster(manifold, 3 * MIN_STRATUM_ROWS + 1), None)
+    found = density_strata(tangents.space, data, relative, 3)
+    assert [len(part) for part in found] == [
+        MIN_STRATUM_ROWS + 1,
+        MIN_STRATUM_ROWS,
+        MIN_STRATUM_ROWS,
+    ]
     assert sorted(np.concatenate(found)) == list(range(len(data.rows)))
     (whole,) = local_kernels(tangents, data, relative, (8,), (0.5, 1.0))
     images = len(whole.rows) // len(data.rows)
@@ -382,15 +387,15 @@ def test_crowds_are_parts_of_the_whole(name):
     ]
     expected = whole.log_components(y)
     assert np.allclose(jax.nn.logsumexp(jnp.stack(logs), axis=0), expected, atol=1e-4)
-    # The first crowd is the densest.
+    # The first stratum is the densest.
     gaps = [np.linalg.norm(data.rows[p][:, None] - data.rows[p][None], axis=2) for p in found]
     near = [np.sort(gap, axis=1)[:, 1].mean() for gap in gaps]
     assert near[0] < near[2]
 
 
-@pytest.mark.parametrize("n", [2 * LEAST + 20, 3 * LEAST])
-def test_a_fold_has_as_many_crowds_as_the_whole(n):
-    """A tenth less would be one crowd less."""
+@pytest.mark.parametrize("n", [2 * MIN_STRATUM_ROWS + 20, 3 * MIN_STRATUM_ROWS])
+def test_a_fold_has_as_many_strata_as_all_rows(n):
+    """A tenth fewer rows would have one stratum fewer."""
     spec = LocalKernel((4,), (1.0,), ScaleMixtureKernel(largest=4.0), folds=10)
     fitted = spec.fit(Dataset(cluster(Sphere(2), n), Sphere(2)), key=KEY)
     assert np.isfinite(fitted.record.best_validation)
@@ -400,18 +405,20 @@ def test_a_fold_has_as_many_crowds_as_the_whole(n):
 def test_rows_are_drawn_by_their_weights(n):
     weights = np.random.default_rng(0).dirichlet(np.ones(n))
     keys = jax.random.split(KEY, 20_000)
-    found = jax.vmap(lambda key: drawn_row(jnp.log(jnp.asarray(weights)), key=key))(keys)
+    found = jax.vmap(lambda key: sample_row(jnp.log(jnp.asarray(weights)), key=key))(keys)
     counts = np.bincount(found, minlength=n)
     assert len(counts) == n
     error = np.sqrt(20_000 * weights * (1 - weights))
     assert (np.abs(counts - 20_000 * weights) <= 4 * error + 1e-6).all()
 
 
-def test_few_rows_are_one_crowd():
-    data = Data.of(Space(Sphere(2)), cluster(Sphere(2), 2 * LEAST - 1), None)
+def test_few_rows_are_one_stratum():
+    data = DistinctRows.from_rows(
+        Space(Sphere(2)), cluster(Sphere(2), 2 * MIN_STRATUM_ROWS - 1), None
+    )
     found = (
         LocalKernel(neighbours=(3,), folds=2).fit(Dataset(data.rows, Sphere(2)), key=KEY).density
     )
     assert sum(isinstance(part, ScaleKernels) for part in found.parts) <= 1
-    with pytest.raises(ValueError, match="crowds"):
-        LocalKernel(crowds=0)
+    with pytest.raises(ValueError, match="strata"):
+        LocalKernel(strata=0)

@@ -26,7 +26,7 @@ KEY = jax.random.key(0)
 
 
 def alone(where, family, *fields):
-    """A mixture of one component and a little uniform."""
+    """Build a mixture of one component and a small uniform one."""
     components = family.build(fields[0](*(np.asarray(f, float)[None] for f in fields[1:])))
     return MixtureDensity(where, components, jnp.log(jnp.array([0.9, 0.1])))
 
@@ -168,7 +168,7 @@ def test_samples_and_mass_of_one_component(name):
 def test_a_wrapped_normal_by_its_fourier_series():
     """p(θ) = (1 + 2 Σ_m exp(−m²σ²/2) cos m(θ − μ))/2π.
 
-    The nearest images left out lie one on each side of the window.
+    The nearest images outside the window lie one on each side.
     """
     family = WrappedNormalFamily(1, 1e6)
     theta = np.linspace(-3.1, 3.1, 41)
@@ -191,12 +191,14 @@ def test_windows_hold_what_they_promise(d):
     family = WrappedNormalFamily(d, 1e6)
     for scale in (1e-8, 0.01, 1.0, 100.0):
         a = rng.normal(size=(d, d))
-        covariance = family.restrained(scale * a @ a.T)
+        covariance = family.restrict(scale * a @ a.T)
         assert np.linalg.eigvalsh(covariance)[0] > 0
         images = family.images(covariance)
         assert len(images) <= 81
         reach = images.max(0) + np.pi
-        assert (family.reach * np.sqrt(np.diagonal(covariance)) <= reach * (1 + 1e-9)).all()
+        assert (
+            family.window_deviations * np.sqrt(np.diagonal(covariance)) <= reach * (1 + 1e-9)
+        ).all()
 
 
 def test_correlation_on_a_torus_of_six_angles():
@@ -204,7 +206,7 @@ def test_correlation_on_a_torus_of_six_angles():
     factor = 0.3 * rng.normal(size=(6, 6)) / np.sqrt(6)
     rows = np.mod(rng.normal(size=(2000, 6)) @ factor.T + 3.0, 2 * np.pi) - np.pi
     family = WrappedNormalFamily(6, 1e6)
-    parameters = family.start(rows, np.ones((2000, 1)))
+    parameters = family.initialize(rows, np.ones((2000, 1)))
     np.testing.assert_allclose(parameters.covariance[0], factor @ factor.T, atol=0.02)
 
 

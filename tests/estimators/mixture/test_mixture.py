@@ -9,9 +9,9 @@ import pytest
 from foliax import SpecialOrthogonal, Sphere, Torus
 from foliax.density import Dataset
 from foliax.estimators import UnsupportedManifoldError
-from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, family
+from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, find_family
 from foliax.estimators.mixture.em import EM
-from foliax.estimators.mixture.spec import built, prepared
+from foliax.estimators.mixture.spec import build_density, prepare_rows
 from foliax.evaluation import compare, estimate, log_densities, total_mass
 from foliax.manifolds import Product, ProjectiveSpace
 from foliax.paper import targets
@@ -29,7 +29,7 @@ KEY = jax.random.key(0)
 
 
 @functools.cache
-def drawn(name, n=1500, seed=0):
+def target_rows(name, n=1500, seed=0):
     return TARGETS[name].sample(n, key=jax.random.key(seed))
 
 
@@ -42,19 +42,19 @@ def fit(spec, where, rows, key=KEY, **options):
 @functools.cache
 def fitted(name):
     where = TARGETS[name].manifold
-    return fit(DirectionalMixture(MODES[name], restarts=2), where, drawn(name))
+    return fit(DirectionalMixture(MODES[name], restarts=2), where, target_rows(name))
 
 
 @EACH
 def test_recovers_the_target(name):
     """Twice the KL is about χ²/n with as many degrees as free parameters, if the family is right.
 
-    So KL < (p + 4√(2p))/2n but for chance; wrapped normals are not von Mises, worth some 0.003.
+    So KL < (p + 4√(2p))/2n almost surely. Wrapped normals are not von Mises, which adds 0.003.
     """
     density, record = fitted(name)
     found = compare(density, TARGETS[name], 4000, key=jax.random.key(1))
     p = record.parameters
-    bound = (p + 4 * np.sqrt(2 * p)) / (2 * len(drawn(name))) + 0.003 * (name == "T²")
+    bound = (p + 4 * np.sqrt(2 * p)) / (2 * len(target_rows(name))) + 0.003 * (name == "T²")
     assert found.kl_pq.value < bound
     assert found.kl_qp.value < bound + 4 * found.kl_qp.error
     assert found.ess.value > 0.95
@@ -62,7 +62,7 @@ def test_recovers_the_target(name):
 
 @EACH
 def test_mass_is_one_and_samples_follow_the_density(name):
-    """E_q[g/q] = 1 for a normalised g, here the target: a wrong normaliser is seen."""
+    """E_q[g/q] = 1 for a normalised g, here the target, detects a wrong normaliser."""
     density, _ = fitted(name)
     mass = total_mass(density, 20_000, key=jax.random.key(1), near=TARGETS[name])
     assert mass.error < 1.25e-3
@@ -88,43 +88,43 @@ def test_many_rows_at_once_as_few(name):
 
 
 @functools.cache
-def climbed(name):
-    """EM by hand: its steps, and the last mixture."""
+def run_em(name):
+    """Run EM alone; return it with its result."""
     where, spec = TARGETS[name].manifold, DirectionalMixture()
-    em = EM(family(where, spec), where.log_total_volume(), 30, 0.0)
-    data = prepared(where, em.family, drawn(name), None)
-    return em, em.climb(em.start(data, 5, np.random.default_rng(0)), data)
+    em = EM(find_family(where, spec), where.log_total_volume(), 30, 0.0)
+    data = prepare_rows(where, em.family, target_rows(name), None)
+    return em, em.run(em.initialize(data, 5, np.random.default_rng(0)), data)
 
 
 @EACH
 def test_the_likelihood_never_falls(name):
-    _, climb = climbed(name)
-    assert len(climb.values) == 30
-    assert (np.diff(climb.values) > -1e-10).all()
-    assert climb.values[-1] > climb.values[0]
+    _, result = run_em(name)
+    assert len(result.values) == 30
+    assert (np.diff(result.values) > -1e-10).all()
+    assert result.values[-1] > result.values[0]
 
 
 @EACH
 def test_the_density_is_that_of_em(name):
-    em, climb = climbed(name)
-    where, rows = TARGETS[name].manifold, drawn(name)
-    data = prepared(where, em.family, rows, None)
-    value, _ = log_densities(built(where, em.family, climb.mixture), rows, key=KEY)
+    em, result = run_em(name)
+    where, rows = TARGETS[name].manifold, target_rows(name)
+    data = prepare_rows(where, em.family, rows, None)
+    value, _ = log_densities(build_density(where, em.family, result.mixture), rows, key=KEY)
     assert value.mean() == pytest.approx(
-        em.mean_log_prob(climb.mixture, data.rows, data.weights), abs=1e-5
+        em.mean_log_prob(result.mixture, data.rows, data.weights), abs=1e-5
     )
 
 
 @pytest.mark.slow
 @EACH
 def test_twenty_seeds(name):
-    where, rows = TARGETS[name].manifold, drawn(name)[:200]
+    where, rows = TARGETS[name].manifold, target_rows(name)[:200]
     spec = DirectionalMixture(6, restarts=1, steps=40)
     for seed in range(20):
         density, record = fit(spec, where, rows, jax.random.key(seed))
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(density.log_weights))
         assert np.isfinite(record.history[0].loss)
-    value, _ = log_densities(density, drawn(name), key=KEY)
+    value, _ = log_densities(density, target_rows(name), key=KEY)
     assert np.isfinite(value).all()
 
 
@@ -141,17 +141,21 @@ def test_three_components_are_found(where, choose):
     assert record.best_step == 3 if choose == "bic" else 3 <= record.best_step <= 8
     assert np.isnan(record.best_validation) == (choose == "bic")
     assert f"K = {record.best_step} by {choose}" in record.stopped
-    assert record.parameters == record.best_step * (family(where, DirectionalMixture()).free + 1)
+    assert record.parameters == record.best_step * (
+        find_family(where, DirectionalMixture()).n_parameters + 1
+    )
 
 
 @EACH
 def test_duplicates(name):
-    """All rows equal: as sharp as may be, and finite."""
-    rows = np.repeat(drawn(name)[:1], 50, axis=0)
+    """Equal rows give the largest concentration and finite densities."""
+    rows = np.repeat(target_rows(name)[:1], 50, axis=0)
     where = TARGETS[name].manifold
     for spec in (DirectionalMixture(3), DirectionalMixture(choose="held-out")):
         density, _ = fit(spec, where, rows)
-        value, _ = log_densities(density, np.concatenate([rows[:1], drawn(name)[:20]]), key=KEY)
+        value, _ = log_densities(
+            density, np.concatenate([rows[:1], target_rows(name)[:20]]), key=KEY
+        )
         assert np.isfinite(value).all()
         assert value[0] > 8
         assert np.isfinite(density.sample(64, key=KEY)).all()
@@ -159,8 +163,8 @@ def test_duplicates(name):
 
 @EACH
 def test_weights_are_repeated_rows(name):
-    """Rows of weight 0 do not count, and a common factor does not matter."""
-    where, rows = TARGETS[name].manifold, drawn(name)[:300]
+    """Rows of weight 0 and a common factor of the weights change nothing."""
+    where, rows = TARGETS[name].manifold, target_rows(name)[:300]
     spec = DirectionalMixture(2, restarts=1, steps=20)
     plain, _ = fit(spec, where, rows[:200])
     weights = np.where(np.arange(300) < 200, 7.0, 0.0)
@@ -169,9 +173,9 @@ def test_weights_are_repeated_rows(name):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_many_rows_are_thinned():
-    """Rows beyond `max_rows` do not take part: their weights change nothing."""
-    rows, weights = drawn("S²")[:300], np.ones(300)
+def test_many_rows_are_subsampled():
+    """The weights of rows beyond `max_rows` change nothing."""
+    rows, weights = target_rows("S²")[:300], np.ones(300)
     spec = DirectionalMixture(2, restarts=1, steps=5, max_rows=100)
     density, _ = fit(spec, TARGETS["S²"].manifold, rows, weights=weights)
     chosen = np.asarray(jax.random.permutation(KEY, 300))[:100]
@@ -180,20 +184,20 @@ def test_many_rows_are_thinned():
     assert eqx.tree_equal(density, again)
 
 
-def test_no_larger_k_is_begun_when_time_is_up():
+def test_the_time_limit_ends_the_search():
     spec = DirectionalMixture(max_components=64, restarts=1, steps=5).with_time_limit(0.0)
-    _, record = fit(spec, TARGETS["S²"].manifold, drawn("S²")[:300])
+    _, record = fit(spec, TARGETS["S²"].manifold, target_rows("S²")[:300])
     assert record.best_step == 1
-    assert "time is used up" in record.events[-1]
+    assert "time limit ended the search" in record.events[-1]
 
 
 def test_the_same_key_gives_the_same_mixture():
     spec = DirectionalMixture(choose="held-out", max_components=4)
     first, second = (
         spec.fit(
-            Dataset(drawn("S²")[:300], Sphere(2)),
+            Dataset(target_rows("S²")[:300], Sphere(2)),
             key=KEY,
-            validation=Dataset(drawn("S²")[300:400], Sphere(2)),
+            validation=Dataset(target_rows("S²")[300:400], Sphere(2)),
         )
         for _ in range(2)
     )
@@ -215,7 +219,7 @@ def test_refuses_other_manifolds(where):
 
 def test_refuses_bad_input():
     attempt = functools.partial(DirectionalMixture(4).fit, Sphere(2), key=KEY)
-    rows = drawn("S²")[:10]
+    rows = target_rows("S²")[:10]
     with pytest.raises(ValueError, match="3 rows are too few for 4"):
         attempt(rows[:3])
     with pytest.raises(ValueError, match="norm"):
@@ -230,8 +234,8 @@ def test_refuses_bad_input():
         DirectionalMixture(0)
     with pytest.raises(ValueError, match="max_rows"):
         DirectionalMixture(components=40, max_rows=39)
-    with pytest.raises(ValueError, match="sharpest"):
-        DirectionalMixture(sharpest=1.0)
+    with pytest.raises(ValueError, match="max_concentration"):
+        DirectionalMixture(max_concentration=1.0)
     with pytest.raises((ValueError, TypeError), match="choose"):
         DirectionalMixture(choose="aic")  # pyright: ignore[reportArgumentType]
 

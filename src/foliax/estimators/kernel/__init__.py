@@ -1,7 +1,7 @@
 """Kernel density estimators.
 
-`scale_mixture` and `local` are the estimators; `families` has a kernel for each manifold,
-`components` sums them over rows, and `pruning` skips those that cannot matter.
+`scale_mixture` and `local` are the estimators; `families` has the kernels of each manifold,
+`components` and `shapes` sum them over rows, and `pruning` skips negligible ones.
 May import: `estimators.base`, `estimators.weights` and everything below `estimators`.
 """
 

@@ -1,4 +1,4 @@
-"""The broad component that reaches every point."""
+"""The uniform component."""
 
 from __future__ import annotations
 
@@ -8,51 +8,49 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ...manifolds import AbstractManifold
 from ...registry import storable
-from .components import AbstractKernels
-
-Point = Float[Array, " size"]
+from .base import AbstractKernels, Point
 
 
 @storable("rivals.Background")
 class Background(AbstractKernels):
-    """The uniform density, for manifolds of finite volume."""
+    """The uniform density as one component without rows, for manifolds of finite volume."""
 
     manifold: AbstractManifold
 
-    def log_components(self, y: Point, *, leave: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+    def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
         return jnp.full(1, -self.manifold.log_total_volume(), y.dtype)
 
     @property
-    def breadths(self) -> Float[np.ndarray, " k"]:
-        return np.full(1, np.inf)
-
-    @property
-    def components(self) -> int:
+    def n_components(self) -> int:
         return 1
 
-    def only(self, use: Bool[np.ndarray, " k"]) -> Background:
+    @property
+    def bandwidths(self) -> Float[np.ndarray, " k"]:
+        return np.full(1, np.inf)
+
+    def select(self, mask: Bool[np.ndarray, " k"]) -> Background:
         return self
 
-    def draw(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
+    def sample(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         return self.manifold.sample_uniform(key=key)
 
     @property
-    def count(self) -> int:
+    def n_rows(self) -> int:
         return 0
 
     @property
-    def places(self) -> Float[np.ndarray, "n e"]:
+    def centres(self) -> Float[np.ndarray, "n e"]:
         return np.zeros((0, 0))
 
-    def placed(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
+    def scaled_embedding(self, rows: np.ndarray) -> Float[np.ndarray, "m e"]:
         return np.zeros((len(rows), 0))
 
-    def reach(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
+    def cutoff_radii(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
         return np.zeros(0)
 
     @property
     def log_peaks(self) -> Float[np.ndarray, " k"]:
         return np.full(1, -self.manifold.log_total_volume())
 
-    def near(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> Background:
+    def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> Background:
         return self

@@ -1,4 +1,4 @@
-"""Find bandwidths by leave-one-out likelihood."""
+"""Choose bandwidths by leave-one-out likelihood."""
 
 from __future__ import annotations
 
@@ -11,101 +11,145 @@ from jaxtyping import Float, PRNGKeyArray
 
 from ..weights import mixture_weights
 from .components import ScaleKernels
-from .data import Data
-from .mixing import with_background
-from .pruning import components_of_parts
+from .data import DistinctRows
+from .mixing import add_background
+from .pruning import evaluate_parts
 from .space import Space
 
-TURNS = ((600, 600, 2.0), (8000, 1000, 2**0.5))
-"""How ratios of bandwidths are found: of so many kernels, by so many rows, in steps of a factor."""
-ASKED = 1000
-"""Rows that tell which concentrations are of use."""
-SLIGHT = 1e-4
-"""A weight of no use."""
-FAR = 16.001
-"""How far a ratio may be from one over its deviation; sixteen, in spite of rounding."""
+SEARCH_ROUNDS = ((600, 600, 2.0), (8000, 1000, 2**0.5))
+"""Rounds of the search for relative bandwidths: (rows with kernels, rows scored, step factor).
+
+A cheap round finds the order of magnitude; a second one refines it where rows have neighbours.
+"""
+SELECTION_ROWS = 1000
+"""Rows that are scored to select concentrations: enough for weights above `MIN_SELECTED_WEIGHT`."""
+MIN_SELECTED_WEIGHT = 1e-4
+"""The mixture weight below which a concentration is not tried on all rows."""
+MAX_RATIO_CHANGE = 16.001
+"""The largest factor between a relative bandwidth and its start; above 16 to allow for rounding.
+
+Ties within a column would reward ever sharper kernels there.
+"""
 
 
-def leave_one_out(kernels: ScaleKernels, data: Data) -> Float[np.ndarray, "n k"]:
-    """Log densities of the rows under each component without the rows themselves."""
-    if data.together:
+def leave_one_out(kernels: ScaleKernels, data: DistinctRows) -> Float[np.ndarray, "n k"]:
+    """Evaluate every component at the rows, each time without the row itself.
+
+    Args:
+        kernels: Kernels of all rows.
+        data: Rows to evaluate at, with the groups that the kernels know.
+
+    Returns:
+        The log density of each row under each component.
+    """
+    if data.leave_out_copies:
         gone = np.asarray(jnp.exp(kernels.log_rows), float)
         order = len(gone) // max(1, len(np.unique(np.asarray(kernels.groups))))
         share = dict(zip(np.asarray(kernels.groups)[::order], gone[::order], strict=True))
         lost = np.array([share.get(g, 0.0) for g in data.groups])
-        values = components_of_parts([kernels], data.rows, data.groups)
+        values = evaluate_parts([kernels], data.rows, data.groups)
         return values - np.log1p(-lost)[:, None]
-    return _without_one_copy(kernels, data)
+    return _leave_one_copy_out(kernels, data)
 
 
-def _without_one_copy(kernels: ScaleKernels, data: Data) -> np.ndarray:
-    """Bounded likelihoods: of each row one unit of weight leaves, copies stay."""
-    everything = components_of_parts([kernels], data.rows)
-    others = components_of_parts([kernels], data.rows, data.groups)
+def _leave_one_copy_out(kernels: ScaleKernels, data: DistinctRows) -> np.ndarray:
+    """Remove one unit of weight from each row; for bounded likelihoods, where copies may stay."""
+    everything = evaluate_parts([kernels], data.rows)
+    others = evaluate_parts([kernels], data.rows, data.groups)
     unit = data.weights.sum() / max(len(data.rows), data.weights.sum())
     left = np.maximum(data.weights - unit, 0)[:, None] / data.weights[:, None]
     with np.errstate(divide="ignore"):
-        # A row without copies leaves whole: log 0 is meant.
+        # A row without copies is removed entirely, for which log 0 = −inf is right.
         kept = np.logaddexp(np.log1p(-left) + others, np.log(left) + everything)
     return kept - np.log1p(-unit / data.weights.sum())
 
 
-def find_relative(
-    space: Space, data: Data, kappas: np.ndarray, key: PRNGKeyArray
+def find_relative_bandwidths(
+    space: Space, data: DistinctRows, kappas: np.ndarray, key: PRNGKeyArray
 ) -> Float[np.ndarray, " s"]:
-    """The bandwidths' ratios: one over the deviation of each, then changed by turns.
+    """Find the factors by which embedded coordinates are scaled before one κ applies to all.
 
-    First doubled and halved on few rows, then by smaller steps on more. By a factor of 16 at most:
-    ties within a column would reward ever sharper kernels there.
+    They start at one over each coordinate's deviation. Coordinate ascent then changes them in the
+    steps of `SEARCH_ROUNDS`, to increase the leave-one-out likelihood.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        kappas: The concentrations.
+        key: Chooses the rows of each round.
+
+    Returns:
+        One factor for each bandwidth.
     """
-    owners = space.owners()
+    index = space.bandwidth_index()
     embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
-    variance = np.bincount(owners, embedded.var(0))
+    variance = np.bincount(index, embedded.var(0))
     start = np.where(variance > 0, 1 / np.sqrt(np.maximum(variance, 1e-300)), 1.0)
-    if space.bandwidths == 1:
-        # One bandwidth is as good as another where the κ cover them all.
+    if space.n_bandwidths == 1:
+        # The concentrations cover all scales of a compact manifold.
         return np.ones(1) if np.isfinite(space.manifold.log_total_volume()) else start
     order = np.asarray(jax.random.permutation(key, len(data.rows)))
     relative = start
-    for centres, asked, step in TURNS:
-        some, few = (data.take(np.sort(order[:count])) for count in (centres, asked))
+    for n_kernels, n_scored, step in SEARCH_ROUNDS:
+        some, few = (data.take(np.sort(order[:count])) for count in (n_kernels, n_scored))
 
         def score(relative, some=some, few=few):
-            # Every other scale, few rows and few steps: enough to tell ratios apart. Where copies
-            # stay, the scores lack a constant, since the total is not that of the few.
+            # Every other scale, few rows and few EM steps suffice to compare ratios. Where copies
+            # stay, scores lack a constant, since the total weight is not that of the few rows.
             kernels = ScaleKernels(space, *some[:3], kappas[::2], relative)
             return mixture_weights(leave_one_out(kernels, few), few.weights, steps=50)[1]
 
-        relative = climbed(score, relative, start, step)
+        relative = coordinate_ascent(score, relative, start, step)
     return relative
 
 
-def useful(
-    space: Space, data: Data, relative: np.ndarray, kappas: np.ndarray, key: PRNGKeyArray
+def select_concentrations(
+    space: Space, data: DistinctRows, relative: np.ndarray, kappas: np.ndarray, key: PRNGKeyArray
 ) -> np.ndarray:
-    """The concentrations to which some of the rows give any weight, and those next to them.
+    """Select the concentrations that have weight on a subsample of the rows, and their neighbours.
 
-    All of them where kernels are cheap: of few rows, or of one bandwidth.
+    All are kept where kernels are cheap: for few rows, or for one bandwidth.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        relative: The relative bandwidths.
+        kappas: The concentrations, ascending.
+        key: Chooses the subsample.
+
+    Returns:
+        The selected concentrations.
     """
-    if len(data.rows) <= 4 * ASKED or space.bandwidths == 1:
+    if len(data.rows) <= 4 * SELECTION_ROWS or space.n_bandwidths == 1:
         return kappas
-    few = data.take(np.sort(np.asarray(jax.random.permutation(key, len(data.rows)))[:ASKED]))
+    order = np.asarray(jax.random.permutation(key, len(data.rows)))
+    few = data.take(np.sort(order[:SELECTION_ROWS]))
     kernels = ScaleKernels(space, *data[:3], kappas, relative)
-    _, scores = with_background(space.manifold, [kernels], leave_one_out(kernels, few))
-    weighty = mixture_weights(scores, few.weights)[0][: len(kappas)] > SLIGHT
-    return kappas[np.convolve(weighty, np.ones(3), "same") > 0]
+    _, scores = add_background(space.manifold, [kernels], leave_one_out(kernels, few))
+    has_weight = mixture_weights(scores, few.weights)[0][: len(kappas)] > MIN_SELECTED_WEIGHT
+    return kappas[np.convolve(has_weight, np.ones(3), "same") > 0]
 
 
-def climbed(
+def coordinate_ascent(
     score: Callable[[np.ndarray], float], relative: np.ndarray, start: np.ndarray, step: float
 ) -> np.ndarray:
-    """Ratios of a larger score, of which one at a time is changed by the factor `step`."""
+    """Increase a score by changing one relative bandwidth at a time.
+
+    Args:
+        score: The function to increase.
+        relative: Where to begin.
+        start: The values from which no result differs by more than `MAX_RATIO_CHANGE`.
+        step: The factor of each change.
+
+    Returns:
+        Relative bandwidths with a score at least that of `relative`.
+    """
     best = score(relative)
     for _ in range(3):
         before = best
         for s in range(len(relative)):
             for factor in (step, 1 / step):
-                while 1 / FAR <= relative[s] * factor / start[s] <= FAR:
+                while 1 / MAX_RATIO_CHANGE <= relative[s] * factor / start[s] <= MAX_RATIO_CHANGE:
                     tried = relative.copy()
                     tried[s] *= factor
                     found = score(tried)

@@ -12,22 +12,40 @@ from ...manifolds.base import as_points
 from ..base import FitError
 from .space import Space
 
-SAMPLE = 20_000
-"""Rows that tell how many are near each other."""
+MAX_COUNTED_ROWS = 20_000
+"""Rows of the subsample in which neighbours are counted: their search tree takes milliseconds."""
+N_COUNTING_ROWS = 300
+"""Rows whose neighbours are counted: the mean count is then known to a few per cent."""
 
 
-class Data(NamedTuple):
-    """Distinct rows, their weights, and the group with which each leaves."""
+class DistinctRows(NamedTuple):
+    """Distinct rows, their weights, and the group with which each is left out."""
 
     rows: np.ndarray
     weights: np.ndarray
     groups: np.ndarray
-    together: bool
-    """Whether copies of a row leave with it."""
+    leave_out_copies: bool
+    """Whether leaving out a row leaves out its copies too.
+
+    Otherwise copies would drive a continuous likelihood to infinity. The likelihood of counted and
+    rounded values is bounded, so there only one copy is left out.
+    """
 
     @staticmethod
-    def of(space: Space, rows: Any, weights: Any) -> Data:
-        """Rows without copies; an error where too few are left."""
+    def from_rows(space: Space, rows: Any, weights: Any) -> DistinctRows:
+        """Merge copies of rows.
+
+        Args:
+            space: The manifold and its kernel families.
+            rows: Points of the manifold.
+            weights: A non-negative weight for each row, or None for equal weights.
+
+        Returns:
+            The distinct rows of positive weight.
+
+        Raises:
+            ValueError: The weights are not valid, or fewer than two distinct rows are left.
+        """
         rows = np.asarray(jnp.asarray(as_points(space.manifold, rows)))
         weights = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
         if weights.shape != (len(rows),) or not (weights >= 0).all() or not weights.sum() > 0:
@@ -37,41 +55,63 @@ class Data(NamedTuple):
         distinct, first = np.unique(rows, axis=0, return_inverse=True)
         total = np.bincount(first.reshape(-1), weights)
         distinct, total = distinct[total > 0], total[total > 0]
-        together = not space.rounded().all()
-        if len(distinct) < 2 and together:
+        leave_out_copies = not space.rounded_mask().all()
+        if len(distinct) < 2 and leave_out_copies:
             raise FitError(
                 f"A kernel estimate needs at least 2 distinct rows of {space.manifold}; "
                 f"there is {len(distinct)}."
             )
-        return Data(distinct, total, np.arange(len(distinct)), together)
+        return DistinctRows(distinct, total, np.arange(len(distinct)), leave_out_copies)
 
-    def take(self, chosen: np.ndarray) -> Data:
-        """Some of the rows."""
+    def take(self, chosen: np.ndarray) -> DistinctRows:
+        """Take some of the rows, by their numbers."""
         return self._replace(
             rows=self.rows[chosen], weights=self.weights[chosen], groups=self.groups[chosen]
         )
 
 
-def merged(space: Space, data: Data, relative: np.ndarray, side: float) -> Data:
-    """The first row of every cube of this side, with the weight of all that are in it."""
-    embedded = space.placed(data.rows, relative, cells=True)
+def merge_nearby_rows(
+    space: Space, data: DistinctRows, relative: np.ndarray, side: float
+) -> DistinctRows:
+    """Replace the rows in each cube by the first of them, with the weight of all.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        relative: The relative bandwidths.
+        side: The side of the cubes, in scaled embedded coordinates.
+
+    Returns:
+        One row for each cube that holds any.
+    """
+    embedded = space.scaled_embedding(data.rows, relative, cells=True)
     cubes = np.floor(embedded / side).astype(np.int64).view(np.uint64)
-    # One number for each cube: two of a million share it by chance once in thirty million times.
+    # One hash for each cube. Two of a million cubes collide with probability 1 in 30 million.
     factors = np.random.default_rng(0).integers(0, 2**64, cubes.shape[1], np.uint64) | 1
-    mixed_up = ((cubes * factors) ^ (cubes * factors >> np.uint64(29))).sum(1, dtype=np.uint64)
-    _, first, which = np.unique(mixed_up, return_index=True, return_inverse=True)
+    hashes = ((cubes * factors) ^ (cubes * factors >> np.uint64(29))).sum(1, dtype=np.uint64)
+    _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
     return data.take(first)._replace(weights=np.bincount(which, data.weights))
 
 
-def share_within(space: Space, data: Data, relative: np.ndarray, reach: float) -> float:
-    """The share of the rows that is near a row, on the average; by some of them."""
-    some = np.random.default_rng(0).permutation(len(data.rows))[:SAMPLE]
-    places = space.placed(data.rows[some], relative).astype(float)
-    if not places.size:
+def fraction_within(space: Space, data: DistinctRows, relative: np.ndarray, radius: float) -> float:
+    """Estimate the mean fraction of the rows that lie within a radius of a row.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        relative: The relative bandwidths.
+        radius: The radius, in scaled embedded coordinates.
+
+    Returns:
+        The fraction, from a subsample of the rows.
+    """
+    some = np.random.default_rng(0).permutation(len(data.rows))[:MAX_COUNTED_ROWS]
+    points = space.scaled_embedding(data.rows[some], relative).astype(float)
+    if not points.size:
         return 1.0
-    # A row that stands for many is asked as often as they would be.
-    asked = np.random.default_rng(1).choice(
-        len(some), 300, p=data.weights[some] / data.weights[some].sum()
+    # Choose rows by weight, since a merged row stands for several.
+    chosen = np.random.default_rng(1).choice(
+        len(some), N_COUNTING_ROWS, p=data.weights[some] / data.weights[some].sum()
     )
-    near = KDTree(places).query_ball_point(places[asked], reach, return_length=True)
+    near = KDTree(points).query_ball_point(points[chosen], radius, return_length=True)
     return float(np.mean(near)) / len(some)

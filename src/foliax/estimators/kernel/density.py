@@ -16,22 +16,27 @@ from ...density.batches import log_prob_in_batches
 from ...density.mixture import choose_components, sample_by_component
 from ...manifolds import AbstractManifold
 from ...registry import storable
-from .components import AbstractKernels
-from .pruning import LARGE, components_near
+from .base import AbstractKernels, Point
+from .pruning import MIN_PRUNING_WORK, evaluate_pruned
 from .space import Space
 
-Point = Float[Array, " size"]
-MANY = 1_000_000
-"""Rows evaluated at once, whose components are held in memory."""
-NEGLIGIBLE = 16.0
-"""Nats below a density at which what is left out changes no digit of it."""
-PILOT, FEWEST = 256, 16
-"""Rows that tell how low the density is where most of them are, and the fewest that do."""
+MAX_ROWS_AT_ONCE = 1_000_000
+"""Rows that are evaluated at once, since their components are held in memory."""
+NEGLIGIBLE_NATS = 16.0
+"""Nats below the density at which a kernel changes no digit of float32."""
+MAX_PILOT_ROWS, MIN_PILOT_ROWS = 256, 16
+"""Rows that are evaluated without pruning, to learn how low the density is at most rows."""
 
 
 @storable("rivals.KernelDensity")
 class KernelDensity(AbstractDensity):
-    """A mixture of the components of several lists of kernels; exact."""
+    """A mixture of the components of several lists of kernels. It is exact.
+
+    Args:
+        manifold: The manifold.
+        parts: Lists of kernels.
+        log_weights: For each part, the log weights of its components.
+    """
 
     manifold: AbstractManifold
     parts: tuple[AbstractKernels, ...]
@@ -53,12 +58,12 @@ class KernelDensity(AbstractDensity):
         key: PRNGKeyArray,
         batch_size: int,
     ) -> LogProb:
-        pairs = sum(part.count * part.components for part in self.parts)
-        if len(rows) * pairs < LARGE:
+        pairs = sum(part.n_rows * part.n_components for part in self.parts)
+        if len(rows) * pairs < MIN_PRUNING_WORK:
             return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
         charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
-        # A few seconds' work at the most, where kernels are many.
-        pilots = min(len(rows), PILOT, max(FEWEST, 4 * LARGE // pairs))
+        # Fewer pilot rows where kernels are many, so that they take a few seconds at most.
+        pilots = min(len(rows), MAX_PILOT_ROWS, max(MIN_PILOT_ROWS, 4 * MIN_PRUNING_WORK // pairs))
         some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
         pilot, _ = log_prob_in_batches(self, rows[some], row_ids[some], None, key, batch_size)
         low = float(np.quantile(pilot - charts[some], 0.02))
@@ -66,8 +71,9 @@ class KernelDensity(AbstractDensity):
             return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
         value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
         for level in (low, low - 20):
-            for some in np.array_split(left, math.ceil(len(left) / MANY)) if len(left) else ():
-                value[some] = self._near(rows[some], level)
+            batches = math.ceil(len(left) / MAX_ROWS_AT_ONCE)
+            for some in np.array_split(left, batches) if len(left) else ():
+                value[some] = self._log_probs_above(rows[some], level)
             left = left[~(value[left] - charts[left] >= level)]
         if len(left):
             value[left], _ = log_prob_in_batches(
@@ -75,12 +81,12 @@ class KernelDensity(AbstractDensity):
             )
         return LogProb(value, np.zeros_like(value))
 
-    def _near(self, rows: np.ndarray, level: float) -> np.ndarray:
-        """Without what cannot count where the density (of the charts) is above exp(level)."""
+    def _log_probs_above(self, rows: np.ndarray, level: float) -> np.ndarray:
+        """Evaluate rows, exactly where the density in the charts is above exp(level)."""
         value = np.full(len(rows), -np.inf)
         for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
-            depths = part.log_peaks + own - level + NEGLIGIBLE
-            logs = components_near(part, rows, depths=depths) + own
+            depths = part.log_peaks + own - level + NEGLIGIBLE_NATS
+            logs = evaluate_pruned(part, rows, depths=depths) + own
             value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
         return value
 
@@ -96,7 +102,7 @@ class KernelDensity(AbstractDensity):
 
         def some(p: int, which: np.ndarray) -> np.ndarray:
             own = jnp.asarray(numbers[which] - starts[p], jnp.int32)
-            return np.asarray(_part_draws(self.parts[p], own, rest[which]))
+            return np.asarray(_sample_part(self.parts[p], own, rest[which]))
 
         return sample_by_component(part, len(self.parts), some)
 
@@ -107,14 +113,14 @@ class KernelDensity(AbstractDensity):
         starts = np.cumsum([0, *sizes[:-1]])
         which = (number >= starts).sum() - 1
         draws = [
-            lambda n, key, part=part, start=start: part.draw(n - start, key=key)
+            lambda n, key, part=part, start=start: part.sample(n - start, key=key)
             for part, start in zip(self.parts, starts, strict=True)
         ]
         return jax.lax.switch(which, draws, number, k2)
 
     @property
     def work(self) -> int:
-        """Rows are what a processor's cache must hold."""
+        """The number of rows, in units of 24: a processor's cache must hold them."""
         arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
         return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
 
@@ -123,15 +129,15 @@ class KernelDensity(AbstractDensity):
 
 
 @eqx.filter_jit
-def _part_draws(
+def _sample_part(
     part: AbstractKernels, components: Int[Array, " n"], keys: Key[Array, " n"]
 ) -> Float[Array, "n size"]:
     return jax.lax.map(
-        lambda pair: part.draw(pair[0], key=pair[1]), (components, keys), batch_size=1024
+        lambda pair: part.sample(pair[0], key=pair[1]), (components, keys), batch_size=1024
     )
 
 
 @eqx.filter_jit
 def log_jacobians(space: Space, rows: Float[Array, "n size"]) -> Float[Array, " n"]:
-    """Of the charts in which kernels are flat."""
+    """Compute log |de/dy| of the charts in which kernels are flat, at each row."""
     return jax.vmap(space.log_jacobian)(rows)

@@ -1,4 +1,4 @@
-"""The local kernel: each row's kernel has the shape of the rows around it."""
+"""The local kernel: each row's kernel has the covariance of the rows around it."""
 
 from __future__ import annotations
 
@@ -16,48 +16,64 @@ from ...density import Dataset
 from ...registry import storable
 from ...training import Callback
 from ..base import AbstractEstimator, FitResult, named_estimator
-from .bandwidths import find_relative
-from .components import AbstractKernels, ScaleKernels
-from .data import Data
+from .bandwidths import find_relative_bandwidths
+from .base import AbstractKernels
+from .components import ScaleKernels
+from .data import DistinctRows
 from .density import KernelDensity
-from .mixing import mixed
+from .mixing import fit_mixture
 from .neighbours import local_kernels
-from .pruning import components_of_parts
-from .scale_mixture import ScaleMixtureKernel, fitted
+from .pruning import evaluate_parts
+from .scale_mixture import ScaleMixtureKernel, build_result
 from .shapes import Tangents
 from .space import Space
 
-CROWD = 12
-LEAST = 300
-"""Rows of a crowd, at the least."""
+STRATUM_NEIGHBOUR = 12
+"""The neighbour whose distance measures the local density: near, yet not changed by few rows."""
+MIN_STRATUM_ROWS = 300
+"""Rows of a stratum, enough to fit its weights."""
 
 
 @named_estimator("local kernel")
-@storable("rivals.LocalKernel")
+@storable(
+    "rivals.LocalKernel",
+    renamed_fields={"most_weighed": "max_scored_rows", "crowds": "strata"},
+)
 @dataclasses.dataclass(frozen=True)
 class LocalKernel(AbstractEstimator):
-    """The scale-mixture kernel and kernels shaped by each row's nearest rows, in one mixture.
+    """A mixture of the scale-mixture kernel and kernels with the covariance of their neighbours.
 
-    A shape is the second moment of the tangent vectors to the `neighbours` nearest rows, widened
-    by `widths`; a wrapped normal law of it, exactly normalised (its reach ends six deviations
-    away at the least). Weights: EM on rows that were set aside in turn, in `folds` folds, when the
-    kernels and their shapes were made; leaving one row out would not do, because its neighbours'
-    shapes have seen it. Rows in a crowd and lone rows, in `crowds` equal parts by the distance to
-    the 12th neighbour (of `LEAST` rows each), have weights of their own: a cluster's rows want
-    other widths than what lies between clusters. Where all of a row is counted or rounded, shapes
-    have nothing to add, and it is the scale-mixture kernel.
+    A covariance is the second moment of the tangent vectors to the nearest rows. The kernel is a
+    wrapped normal of it, exactly normalised, since tangent coordinates end at least six deviations
+    away. Weights are fitted by EM on cross-validated log densities. Leave-one-out would not do,
+    because the covariances of a row's neighbours depend on the row. Where all columns are counted
+    or rounded, covariances add nothing, and the result is the scale-mixture kernel.
+
+    Args:
+        neighbours: Numbers of neighbours. The defaults cover small samples of one mode as well as
+            long structures.
+        widths: Factors of the covariance's deviations, around the optimum for a normal density.
+        scales: The scale-mixture kernel of the same mixture.
+        folds: Folds of the cross-validation. Ten make kernels of 90 % of the rows.
+        max_scored_rows: The number of rows that fit the weights. More hardly change them.
+        strata: The number of local-density strata of equal size. Weights are fitted separately for
+            each stratum, since rows in a cluster need other widths than rows between clusters. Each
+            stratum has at least `MIN_STRATUM_ROWS` rows.
+
+    Raises:
+        ValueError: `strata` is below 1.
     """
 
     neighbours: tuple[int, ...] = (3, 6, 12, 24, 48, 96)
     widths: tuple[float, ...] = (0.25, 0.4, 0.6, 0.9, 1.3, 2.0)
     scales: ScaleMixtureKernel = dataclasses.field(default_factory=ScaleMixtureKernel)
     folds: int = 10
-    most_weighed: int = 6000
-    crowds: int = 3
+    max_scored_rows: int = 6000
+    strata: int = 3
 
     def __post_init__(self):
-        if self.crowds < 1:
-            raise ValueError(f"LocalKernel needs crowds >= 1, got {self.crowds}.")
+        if self.strata < 1:
+            raise ValueError(f"LocalKernel needs strata >= 1, got {self.strata}.")
 
     def _fit(
         self,
@@ -71,27 +87,30 @@ class LocalKernel(AbstractEstimator):
         manifold = data.manifold
         space = Space(manifold)
         tangents = Tangents(space)
-        rows = Data.of(space, data.rows, data.weights)
-        if not rows.together:
+        rows = DistinctRows.from_rows(space, data.rows, data.weights)
+        if not rows.leave_out_copies:
             return self.scales.fit(data, key=key)
-        relative = find_relative(space, rows, self.scales.kappas(), key)
+        relative = find_relative_bandwidths(space, rows, self.scales.kappas(), key)
         order = np.asarray(jax.random.permutation(key, len(rows.rows)))[: self.scales.max_rows]
         rows = rows.take(order)
-        # As many crowds for all rows as for those of a fold.
-        count = min(self.crowds, max(1, (len(rows.rows) - len(rows.rows) // self.folds) // LEAST))
-        scores, weighed = self._cross_fitted(tangents, rows, relative, count)
-        parts = self._parts(tangents, rows, relative, count)
-        return fitted(*mixed(manifold, parts, scores, weighed, self.scales.chance), began)
+        # All rows have as many strata as the rows of a training fold.
+        training = len(rows.rows) - len(rows.rows) // self.folds
+        count = min(self.strata, max(1, training // MIN_STRATUM_ROWS))
+        scores, scored = self._cross_validate(tangents, rows, relative, count)
+        parts = self._build_parts(tangents, rows, relative, count)
+        mixed = fit_mixture(manifold, parts, scores, scored, self.scales.min_gain)
+        return build_result(*mixed, began)
 
     def uses_all_rows(self, n: int) -> bool:
         return self.scales.uses_all_rows(n)
 
-    def _parts(
-        self, tangents: Tangents, data: Data, relative: np.ndarray, count: int
+    def _build_parts(
+        self, tangents: Tangents, data: DistinctRows, relative: np.ndarray, count: int
     ) -> tuple[AbstractKernels, ...]:
+        """Build the kernels of each stratum."""
         shaped = local_kernels(tangents, data, relative, self.neighbours, self.widths)
         parts: list[AbstractKernels] = []
-        for chosen in crowds(tangents.space, data, relative, count):
+        for chosen in density_strata(tangents.space, data, relative, count):
             some = data.take(chosen)
             parts.append(
                 ScaleKernels(
@@ -108,32 +127,42 @@ class LocalKernel(AbstractEstimator):
             parts += [part.take(each) for part in shaped]
         return tuple(parts)
 
-    def _cross_fitted(
-        self, tangents: Tangents, data: Data, relative: np.ndarray, count: int
-    ) -> tuple[Float[np.ndarray, "m k"], Data]:
-        """Log densities of rows under components made without their fold, and these rows."""
+    def _cross_validate(
+        self, tangents: Tangents, data: DistinctRows, relative: np.ndarray, count: int
+    ) -> tuple[Float[np.ndarray, "m k"], DistinctRows]:
+        """Evaluate components at rows of the folds that they are built without; also the rows."""
         n = len(data.rows)
         folds = min(self.folds, n)
         size = n // folds
-        used = min(size, max(1, self.most_weighed // folds))
-        scores, weighed = [], []
+        used = min(size, max(1, self.max_scored_rows // folds))
+        scores, scored = [], []
         for fold in range(folds):
             held = np.arange(fold * size, (fold + 1) * size)
             kept = np.setdiff1d(np.arange(n), held)
             held = held[:used]
-            parts = self._parts(tangents, data.take(kept), relative, count)
-            scores.append(components_of_parts(parts, data.rows[held]))
-            weighed.append(held)
-        return np.concatenate(scores), data.take(np.concatenate(weighed))
+            parts = self._build_parts(tangents, data.take(kept), relative, count)
+            scores.append(evaluate_parts(parts, data.rows[held]))
+            scored.append(held)
+        return np.concatenate(scores), data.take(np.concatenate(scored))
 
 
-def crowds(
-    space: Space, data: Data, relative: np.ndarray, count: int
+def density_strata(
+    space: Space, data: DistinctRows, relative: np.ndarray, count: int
 ) -> list[Int[np.ndarray, " _"]]:
-    """Numbers of the rows in equal parts, from the most crowded to the loneliest."""
+    """Split rows into strata of equal size by their local density, the densest stratum first.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        relative: The relative bandwidths.
+        count: The number of strata.
+
+    Returns:
+        The numbers of the rows of each stratum.
+    """
     if count == 1:
         return [np.arange(len(data.rows))]
     embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
-    embedded = embedded * relative[space.owners()]
-    distance = KDTree(embedded).query(embedded, CROWD + 1)[0][:, -1]
+    embedded = embedded * relative[space.bandwidth_index()]
+    distance = KDTree(embedded).query(embedded, STRATUM_NEIGHBOUR + 1)[0][:, -1]
     return np.array_split(np.argsort(distance, kind="stable"), count)

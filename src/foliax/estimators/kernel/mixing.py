@@ -1,4 +1,4 @@
-"""Weight kernels, and drop those that gain nothing."""
+"""Fit the weights of kernel components, and drop components that gain nothing."""
 
 from __future__ import annotations
 
@@ -12,111 +12,149 @@ from jaxtyping import Float
 from ...manifolds import AbstractManifold
 from ..weights import mixture_weights
 from .background import Background
-from .components import AbstractKernels
-from .data import Data
+from .base import AbstractKernels
+from .data import DistinctRows
 from .density import KernelDensity
 
-LIGHT = 1000
-"""Kernels that are evaluated in no time."""
-NOTHING = 1.0
-"""Nats of the weighed rows' log-likelihood, for which no component is worth its time."""
+MAX_CHEAP_KERNELS = 1000
+"""Kernels of a part up to which dropping its components saves no noticeable time."""
+MIN_GAIN_NATS = 1.0
+"""The total held-out log-likelihood that slow components must gain to be worth their time."""
+MIN_WEIGHT = 1e-6
+"""The mixture weight below which a component is dropped: float32 hardly sees it."""
 
 
-def mixed(
+def fit_mixture(
     manifold: AbstractManifold,
     parts: Sequence[AbstractKernels],
     scores: Float[np.ndarray, "n k"],
-    rows: Data,
-    chance: float,
+    rows: DistinctRows,
+    min_gain: float,
 ) -> tuple[KernelDensity, float]:
-    """The mixture of all components by EM on their held-out scores, and its mean held-out score.
+    """Fit the weights of all components by EM on held-out scores.
 
-    The uniform density is among the components where there is one. Sharp components are left out
-    where all of them together gain no more than `chance` nats, and those of the smallest weights
-    where they gain no more than `NOTHING`: they would only take time.
+    A uniform component is added where the volume is finite. Sharp components are dropped if all of
+    them gain at most `min_gain` nats. Components of small weight are dropped if all of them gain at
+    most `MIN_GAIN_NATS`, since they only take time.
+
+    Args:
+        manifold: The manifold.
+        parts: Lists of kernels.
+        scores: Held-out log densities of rows under every component.
+        rows: The rows that were scored.
+        min_gain: Nats of total log-likelihood that sharp components must gain.
+
+    Returns:
+        The density, and its mean held-out score.
     """
-    parts, scores = with_background(manifold, parts, scores)
-    shares, _ = weighed(parts, scores, rows, chance)
-    shares, best = fewest(parts, shares, scores, rows, min(chance, NOTHING))
-    return KernelDensity(manifold, *pruned(parts, shares)), best
+    parts, scores = add_background(manifold, parts, scores)
+    shares, _ = fit_weights(parts, scores, rows, min_gain)
+    shares, best = prune_components(parts, shares, scores, rows, min(min_gain, MIN_GAIN_NATS))
+    return KernelDensity(manifold, *drop_negligible(parts, shares)), best
 
 
-def with_background(
+def add_background(
     manifold: AbstractManifold, parts: Sequence[AbstractKernels], scores: Float[np.ndarray, "n k"]
 ) -> tuple[list[AbstractKernels], Float[np.ndarray, "n l"]]:
-    """The uniform density beside the parts, where there is one, and its scores beside theirs."""
+    """Add the uniform density and its scores, where the volume is finite."""
     if not np.isfinite(manifold.log_total_volume()):
         return list(parts), scores
     uniform = np.full((len(scores), 1), -manifold.log_total_volume())
     return [*parts, Background(manifold)], np.concatenate([scores, uniform], axis=1)
 
 
-def weighed(
-    parts: Sequence[AbstractKernels], scores: Float[np.ndarray, "n k"], rows: Data, chance: float
+def fit_weights(
+    parts: Sequence[AbstractKernels],
+    scores: Float[np.ndarray, "n k"],
+    rows: DistinctRows,
+    min_gain: float,
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """The components' shares, the sharpest's none where they gain too little; the mean score."""
-    order = np.argsort(-np.concatenate([part.breadths for part in parts]), kind="stable")
-    broad = order[: supported(scores[:, order], rows, chance)]
+    """Fit the weights by EM, without the sharpest components if they gain at most `min_gain` nats.
+
+    Args:
+        parts: Lists of kernels.
+        scores: Held-out log densities of rows under every component.
+        rows: The rows that were scored.
+        min_gain: Nats of total log-likelihood that sharp components must gain.
+
+    Returns:
+        The weight of every component, 0 for those left out, and the mean score.
+    """
+    order = np.argsort(-np.concatenate([part.bandwidths for part in parts]), kind="stable")
+    broad = order[: count_sufficient(scores[:, order], rows, min_gain)]
     shares = np.zeros(len(order))
     shares[broad], best = mixture_weights(scores[:, broad], rows.weights)
     return shares, best
 
 
-def fewest(
+def prune_components(
     parts: Sequence[AbstractKernels],
     shares: Float[np.ndarray, " k"],
     scores: Float[np.ndarray, "n k"],
-    rows: Data,
-    chance: float,
+    rows: DistinctRows,
+    min_gain: float,
 ) -> tuple[Float[np.ndarray, " k"], float]:
-    """The shares without the smallest, which together gain no more than `chance` nats.
+    """Remove the components of smallest weight that gain at most `min_gain` nats in total.
 
-    Those of few kernels stay: they take no time; and the broadest, which serves what is far from
-    all rows.
+    Components of few kernels stay, because they take no time. The broadest stays, because it serves
+    points far from all rows.
+
+    Args:
+        parts: Lists of kernels.
+        shares: The weight of every component.
+        scores: Held-out log densities of rows under every component.
+        rows: The rows that were scored.
+        min_gain: Nats of total log-likelihood that the removed components may gain.
+
+    Returns:
+        The new weights, 0 for removed components, and the mean score.
     """
-    stay = np.concatenate([np.full(part.components, part.count <= LIGHT) for part in parts])
-    breadths = np.concatenate([part.breadths for part in parts])
-    stay[np.argmax(np.where(shares > 0, breadths, -np.inf))] = True
+    stay = np.concatenate(
+        [np.full(part.n_components, part.n_rows <= MAX_CHEAP_KERNELS) for part in parts]
+    )
+    bandwidths = np.concatenate([part.bandwidths for part in parts])
+    stay[np.argmax(np.where(shares > 0, bandwidths, -np.inf))] = True
     order = np.lexsort((-shares, ~stay))
     order = order[shares[order] > 0]
-    order = order[: max(stay[order].sum(), supported(scores[:, order], rows, chance))]
+    order = order[: max(stay[order].sum(), count_sufficient(scores[:, order], rows, min_gain))]
     fewer = np.zeros(len(shares))
     fewer[order], best = mixture_weights(scores[:, order], rows.weights)
     return fewer, best
 
 
-def supported(scores: Float[np.ndarray, "n k"], rows: Data, chance: float) -> int:
-    """How many of the first components do as well as all, but for `chance` nats.
+def count_sufficient(scores: Float[np.ndarray, "n k"], rows: DistinctRows, min_gain: float) -> int:
+    """Count how many of the first components score within `min_gain` nats of all components.
 
-    Copies that leave together are one row; others are as many as their weight says.
+    Copies that are left out together count as one row; others count by their weight.
     """
     _, best = mixture_weights(scores, rows.weights)
-    count = len(scores) if rows.together else max(len(scores), float(rows.weights.sum()))
+    weight = float(rows.weights.sum())
+    count = len(scores) if rows.leave_out_copies else max(len(scores), weight)
 
-    def enough(first: int) -> bool:
+    def is_enough(first: int) -> bool:
         if not np.isfinite(scores[:, :first].max(1)).all():
             return False
         _, found = mixture_weights(scores[:, :first], rows.weights)
-        return bool(count * (best - found) <= chance)
+        return bool(count * (best - found) <= min_gain)
 
-    return bisect.bisect_left(range(1, scores.shape[1]), True, key=enough) + 1
+    return bisect.bisect_left(range(1, scores.shape[1]), True, key=is_enough) + 1
 
 
-def by_part(
+def split_by_part(
     parts: Sequence[AbstractKernels], shares: Float[np.ndarray, " k"]
 ) -> list[Float[np.ndarray, " _"]]:
-    """The shares of each part's components."""
-    return np.split(shares, np.cumsum([part.components for part in parts])[:-1])
+    """Split the components' weights into those of each part."""
+    return np.split(shares, np.cumsum([part.n_components for part in parts])[:-1])
 
 
-def pruned(
-    parts: Sequence[AbstractKernels], shares: Float[np.ndarray, " k"], *, least: float = 1e-6
+def drop_negligible(
+    parts: Sequence[AbstractKernels], shares: Float[np.ndarray, " k"]
 ) -> tuple[tuple[AbstractKernels, ...], tuple]:
-    """The parts with components of negligible weight taken out, and their log weights."""
+    """Drop components with a weight of at most `MIN_WEIGHT`; return the parts and log weights."""
     pairs = [
-        (part.only(own > least), own[own > least])
-        for part, own in zip(parts, by_part(parts, shares), strict=True)
-        if (own > least).any()
+        (part.select(own > MIN_WEIGHT), own[own > MIN_WEIGHT])
+        for part, own in zip(parts, split_by_part(parts, shares), strict=True)
+        if (own > MIN_WEIGHT).any()
     ]
     kept, each = zip(*pairs, strict=True)
     total = sum(own.sum() for own in each)

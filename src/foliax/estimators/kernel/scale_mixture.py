@@ -1,4 +1,4 @@
-"""The kernel density whose bandwidths are mixed per row."""
+"""The scale-mixture kernel: one mixture of kernels of many bandwidths at every row."""
 
 from __future__ import annotations
 
@@ -15,52 +15,73 @@ from ...density import Dataset
 from ...registry import storable
 from ...training import Callback, Record
 from ..base import AbstractEstimator, FitResult, named_estimator
-from .bandwidths import find_relative, leave_one_out, useful
+from .bandwidths import find_relative_bandwidths, leave_one_out, select_concentrations
 from .components import ScaleKernels
-from .data import Data, merged, share_within
+from .data import DistinctRows, fraction_within, merge_nearby_rows
 from .density import KernelDensity
-from .mixing import by_part, fewest, mixed, pruned, weighed, with_background
-from .pruning import components_of_parts
+from .mixing import (
+    add_background,
+    drop_negligible,
+    fit_mixture,
+    fit_weights,
+    prune_components,
+    split_by_part,
+)
+from .pruning import evaluate_parts
 from .space import Space
 
-SIDE = 0.7
-"""Of the cubes whose rows carry one kernel, in bandwidths."""
-DEPTH = 20.0
-"""Nats below its peak from which a kernel hardly counts."""
+CUBE_SIDE_BANDWIDTHS = 0.7
+"""The side of the cubes whose rows share one kernel, in bandwidths: the density hardly changes."""
+REACH_NATS = 20.0
+"""Nats below its peak at which a kernel hardly contributes."""
+MAX_KERNEL_FACTOR = 5
+"""Kernels of one κ are at most this many times `max_rows`, unless few of them reach a row."""
 
 
 @named_estimator("kernel")
-@storable("rivals.ScaleMixtureKernel")
+@storable("rivals.ScaleMixtureKernel", renamed_fields={"chance": "min_gain"})
 @dataclasses.dataclass(frozen=True)
 class ScaleMixtureKernel(AbstractEstimator):
-    """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), κ_k from `smallest` to `largest`.
+    """p = π₀·uniform + Σ_k π_k Σ_i w_i K(· | y_i, κ_k), with κ_k from `smallest` to `largest`.
 
-    Each κ is `ratio` times the one before. Exactly normalised on spheres, tori, SO(n), reals,
-    half-lines, intervals, counts, rounded values, their products and quotients. The weights π
-    maximise the leave-one-out likelihood of the rows by EM. A row leaves together with its exact
-    copies, so that copies cannot drive the likelihood to infinity; where all of a row is counted or
-    rounded, whose likelihood is bounded, it leaves alone. With several bandwidths (factors of a
-    product, angles of a torus) their ratios are found by the same likelihood, of at most 1,000 rows
-    under at most 8,000 kernels. Beyond `max_rows` a fifth of the rows, and so many at the most,
-    weigh kernels made of the rest; then all carry kernels, those in one cube of 0.7 bandwidths as
-    one; where this leaves more than 5 `max_rows` for a κ and `max_rows`/4 within reach of a row, so
-    many random rows as do not. The sharpest κ are left out where all of them together gain no more
-    than `chance` nats of log-likelihood: so much comes of a few rows that happen to be near each
-    other, and only spikes would come of it. Likewise those of the smallest weights, for one nat
-    (beyond `max_rows` for `chance`), but for the broadest and for those of few kernels.
+    The density is exactly normalised on spheres, tori, SO(n), reals, half-lines, intervals, counts,
+    rounded values, their products and quotients.
+
+    The weights π maximise the leave-one-out likelihood by EM. A row is left out with its exact
+    copies, since copies would drive the likelihood to infinity. Where all columns are counted or
+    rounded the likelihood is bounded, so only one copy is left out. Several bandwidths (factors of
+    a product, angles of a torus) are scaled by relative bandwidths of the greatest likelihood.
+
+    More than `max_rows` rows are split: a fifth of them, at most `max_rows`, fits the weights of
+    kernels built from the others. Then all rows carry kernels, and rows in one cube of 0.7
+    bandwidths share one. If this still leaves more than 5 `max_rows` kernels for a κ, and more than
+    `max_rows`/4 of them within reach of a row, the rows are subsampled.
+
+    Args:
+        smallest: The smallest concentration κ. 0.5 is almost uniform on a sphere.
+        largest: The largest concentration. Float32 resolves no sharper kernel on a sphere.
+        max_rows: The number of rows up to which every row carries its own kernel and is scored.
+        min_gain: Nats of total log-likelihood that the sharpest concentrations must gain to be
+            kept. A few rows that are close by chance gain 5, and would only make spikes. Components
+            of small weight must gain 1 nat (with more than `max_rows` rows: `min_gain`), except the
+            broadest one and those of few kernels.
+        ratio: The ratio of consecutive concentrations.
+
+    Raises:
+        ValueError: A setting is out of range.
     """
 
     smallest: float = 0.5
     largest: float = 1.4e8
     max_rows: int = 20_000
-    chance: float = 5.0
+    min_gain: float = 5.0
     ratio: float = 2.0
 
     def __post_init__(self):
-        if not (0 < self.smallest < self.largest and self.max_rows >= 2 and self.chance >= 0):
+        if not (0 < self.smallest < self.largest and self.max_rows >= 2 and self.min_gain >= 0):
             raise ValueError(
-                "ScaleMixtureKernel needs 0 < smallest < largest, max_rows >= 2 and chance >= 0, "
-                f"got {self.smallest}, {self.largest}, {self.max_rows} and {self.chance}."
+                "ScaleMixtureKernel needs 0 < smallest < largest, max_rows >= 2 and min_gain >= 0, "
+                f"got {self.smallest}, {self.largest}, {self.max_rows} and {self.min_gain}."
             )
         if not 1 < self.ratio <= self.largest / self.smallest:
             raise ValueError(
@@ -78,68 +99,85 @@ class ScaleMixtureKernel(AbstractEstimator):
         began = time.monotonic()
         manifold = data.manifold
         space = Space(manifold)
-        rows = Data.of(space, data.rows, data.weights)
-        relative = find_relative(space, rows, self.kappas(), key)
+        rows = DistinctRows.from_rows(space, data.rows, data.weights)
+        relative = find_relative_bandwidths(space, rows, self.kappas(), key)
         if len(rows.rows) > self.max_rows:
-            return self._of_many(space, rows, relative, key, began)
-        kappas = useful(space, rows, relative, self.kappas(), key)
+            return self._fit_many_rows(space, rows, relative, key, began)
+        kappas = select_concentrations(space, rows, relative, self.kappas(), key)
         kernels = ScaleKernels(space, *rows[:3], kappas, relative)
         scores = leave_one_out(kernels, rows)
-        return fitted(*mixed(manifold, (kernels,), scores, rows, self.chance), began)
+        return build_result(*fit_mixture(manifold, (kernels,), scores, rows, self.min_gain), began)
 
     def uses_all_rows(self, n: int) -> bool:
         return n <= self.max_rows
 
-    def _of_many(
-        self, space: Space, data: Data, relative: np.ndarray, key: PRNGKeyArray, began: float
+    def _fit_many_rows(
+        self,
+        space: Space,
+        data: DistinctRows,
+        relative: np.ndarray,
+        key: PRNGKeyArray,
+        began: float,
     ) -> FitResult[KernelDensity]:
-        """Weights by rows set aside, and kernels of all rows, fewer the broader the kernels are."""
+        """Fit weights on held-out rows, then build the kernels from all rows."""
         data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
-        aside = min(self.max_rows, len(data.rows) // 5)
-        held, others = data.take(np.arange(aside)), data.take(np.arange(aside, len(data.rows)))
+        n_held = min(self.max_rows, len(data.rows) // 5)
+        held, others = data.take(np.arange(n_held)), data.take(np.arange(n_held, len(data.rows)))
         pairs = [self.kappas()[k : k + 2] for k in range(0, len(self.kappas()), 2)]
-        parts = [self._merged(space, others, relative, pair) for pair in pairs]
-        scores = components_of_parts(parts, held.rows)
-        parts, scores = with_background(space.manifold, parts, scores)
-        shares, best = weighed(parts, scores, held, self.chance)
-        shares, best = fewest(parts, shares, scores, held, self.chance)
-        # Of all rows now, but only what has any weight.
+        parts = [self._merged_kernels(space, others, relative, pair) for pair in pairs]
+        scores = evaluate_parts(parts, held.rows)
+        parts, scores = add_background(space.manifold, parts, scores)
+        shares, best = fit_weights(parts, scores, held, self.min_gain)
+        shares, best = prune_components(parts, shares, scores, held, self.min_gain)
+        # Only parts that have any weight are rebuilt from all rows.
         whole = [
-            self._merged(space, data, relative, pair) if own.any() else part
-            for pair, part, own in zip(pairs, parts, by_part(parts, shares), strict=False)
+            self._merged_kernels(space, data, relative, pair) if own.any() else part
+            for pair, part, own in zip(pairs, parts, split_by_part(parts, shares), strict=False)
         ]
         parts = [*whole, *parts[len(pairs) :]]
-        found = fitted(KernelDensity(space.manifold, *pruned(parts, shares)), best, began)
-        carried = max((part.count for part in found.density.parts), default=0)
-        found.record.events.append(
-            f"{len(data.rows)} distinct rows carry kernels, near ones together, {carried} at the "
-            f"most for a bandwidth; {aside} of them weighed those of the others."
+        density = KernelDensity(space.manifold, *drop_negligible(parts, shares))
+        result = build_result(density, best, began)
+        most = max((part.n_rows for part in density.parts), default=0)
+        result.record.events.append(
+            f"{len(data.rows)} distinct rows carry kernels, at most {most} for a bandwidth, since "
+            f"nearby rows share one; {n_held} held-out rows fitted the weights."
         )
-        return found
+        return result
 
-    def _merged(
-        self, space: Space, data: Data, relative: np.ndarray, kappas: np.ndarray
+    def _merged_kernels(
+        self, space: Space, data: DistinctRows, relative: np.ndarray, kappas: np.ndarray
     ) -> ScaleKernels:
-        """Kernels of all rows, of those in a cube as one; of fewer rows where it were too many."""
-        centres = merged(space, data, relative, SIDE / np.sqrt(kappas[-1]))
-        most = 5 * self.max_rows
+        """Build kernels that the rows of a cube share, from a subsample if they are too many."""
+        centres = merge_nearby_rows(
+            space, data, relative, CUBE_SIDE_BANDWIDTHS / np.sqrt(kappas[-1])
+        )
+        most = MAX_KERNEL_FACTOR * self.max_rows
         if len(centres.rows) > most:
-            reach = np.sqrt(2 * DEPTH / kappas[0])
-            crowding = share_within(space, centres, relative, reach)
-            most = max(most, int(self.max_rows / 4 / max(crowding, 1e-9)))
+            reach = np.sqrt(2 * REACH_NATS / kappas[0])
+            fraction = fraction_within(space, centres, relative, reach)
+            most = max(most, int(self.max_rows / 4 / max(fraction, 1e-9)))
         if len(centres.rows) > most:
             centres = data.take(np.arange(most))
         return ScaleKernels(space, *centres[:3], kappas, relative)
 
     def kappas(self) -> np.ndarray:
-        """The concentrations."""
+        """Compute the concentrations, ascending."""
         steps = np.log(self.largest / self.smallest) / np.log(self.ratio)
-        # A whole number of steps must not be lost to rounding.
+        # The small number keeps a whole number of steps from being rounded down.
         return self.smallest * self.ratio ** np.arange(1 + int(np.floor(steps + 1e-9)))
 
 
-def fitted(density: KernelDensity, best: float, began: float) -> FitResult[KernelDensity]:
-    """The density with its record; rows that it stores count as parameters."""
+def build_result(density: KernelDensity, best: float, began: float) -> FitResult[KernelDensity]:
+    """Build the result of a fit; the rows that the density stores count as parameters.
+
+    Args:
+        density: The fitted density.
+        best: Its mean held-out log density.
+        began: When the fit began, by `time.monotonic`.
+
+    Returns:
+        The density and the record of its fit.
+    """
     stored = jax.tree.leaves(eqx.filter(density.parts, eqx.is_inexact_array))
     size = sum(a.size for a in stored) + sum(len(w) for w in density.log_weights) - 1
     record = Record(size, stopped="weights converged")

@@ -46,7 +46,7 @@ class ExponentialFlow(AbstractEstimator):
         g = rotation_vectors(where, self)
         k1, k2 = jax.random.split(key)
         flow = self.ambient.build(3, shift=jnp.zeros(3), scale=jnp.full(3, 2.0), key=k1)
-        nothing = dequantizers.build(dequantizers.Safe(), g, key=k2)
+        nothing = dequantizers.build(dequantizers.HeavyTailed(), g, key=k2)
         return DequantizedDensity(g, InBall(flow, self.radius), nothing)
 
     def _fit(

@@ -7,7 +7,7 @@ May import: `estimators.base` and everything below `estimators`.
 
 from .base import AbstractComponents, AbstractFamily, MixtureDensity
 from .rotations import MatrixFisherComponents, MatrixFisherFamily
-from .spec import DirectionalMixture, family
+from .spec import DirectionalMixture, find_family
 from .sphere import VonMisesFisherComponents, VonMisesFisherFamily
 from .torus import WrappedNormalComponents, WrappedNormalFamily
 
@@ -22,5 +22,5 @@ __all__ = [
     "VonMisesFisherFamily",
     "WrappedNormalComponents",
     "WrappedNormalFamily",
-    "family",
+    "find_family",
 ]

@@ -1,4 +1,4 @@
-"""What a family of component densities offers to EM, and the mixture that comes of it."""
+"""What a family of component densities offers to EM, and the density of a mixture."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Point = Float[Array, " size"]
 Rows = Float[np.ndarray, "n f"]
 Shares = Float[np.ndarray, "n k"]
 Parameters = Any
-"""A NamedTuple of float64 arrays, stacked along the first axis: one entry for each component."""
+"""A NamedTuple of float64 arrays with one entry for each component along the first axis."""
 
 
 def log_sum(values: Shares) -> Float[np.ndarray, " n"]:
-    """log Σ exp of every row, whose largest is finite."""
+    """Compute log Σ exp of every row; the largest value of each row must be finite."""
     top = values.max(axis=1)
     return np.log(np.exp(values - top[:, None]).sum(1)) + top
 
@@ -34,56 +34,87 @@ class AbstractComponents(eqx.Module):
 
     @abc.abstractmethod
     def log_densities(self, y: Point) -> Float[Array, " k"]:
-        """The log density of y under each."""
+        """Evaluate the log density of y under each component."""
 
     @abc.abstractmethod
     def sample(self, number: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
-        """One exact draw of the numbered one."""
+        """Draw one exact sample from the component of this number."""
 
 
 class AbstractFamily(abc.ABC):
-    """A family of densities as EM sees it: float64 on the host, k components at once."""
+    """A family of densities for EM, in float64 on the host; methods handle k components at once."""
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What the record calls it."""
+        """The family's name in the record of a fit."""
 
     @property
     @abc.abstractmethod
-    def free(self) -> int:
-        """How many free parameters one component has."""
+    def n_parameters(self) -> int:
+        """The number of free parameters of one component."""
 
     @abc.abstractmethod
     def prepare(self, rows: Rows) -> np.ndarray:
-        """Points of the manifold as the family works with them."""
+        """Convert points of the manifold to the form that the other methods take."""
 
     @abc.abstractmethod
-    def start(self, rows: Rows, shares: Shares) -> Parameters:
-        """Components that fit the shares of the rows, with nothing known before."""
+    def initialize(self, rows: Rows, shares: Shares) -> Parameters:
+        """Fit first components to rows.
+
+        Args:
+            rows: The rows, as `prepare` returns them.
+            shares: How much of each row belongs to each component.
+
+        Returns:
+            The components' parameters.
+        """
 
     @abc.abstractmethod
     def log_densities(self, parameters: Parameters, rows: Rows) -> Shares:
-        """The log density of every row under every component."""
+        """Evaluate the log density of every row under every component."""
 
     @abc.abstractmethod
     def statistics(
         self, parameters: Parameters, rows: Rows, shares: Shares
     ) -> tuple[np.ndarray, ...]:
-        """The expected sufficient statistics of rows, to be added over chunks of rows."""
+        """Compute expected sufficient statistics, which can be added over batches of rows.
+
+        Args:
+            parameters: The components' parameters.
+            rows: The rows.
+            shares: How much of each row belongs to each component.
+
+        Returns:
+            Arrays with one entry for each component.
+        """
 
     @abc.abstractmethod
     def maximise(self, parameters: Parameters, statistics: tuple[np.ndarray, ...]) -> Parameters:
-        """Components whose expected log-likelihood is no less than that of the given ones."""
+        """Increase the expected log-likelihood: the M step.
+
+        Args:
+            parameters: The components' current parameters.
+            statistics: Sums of `statistics` over all rows.
+
+        Returns:
+            Parameters whose expected log-likelihood is at least that of the current ones.
+        """
 
     @abc.abstractmethod
     def build(self, parameters: Parameters) -> AbstractComponents:
-        """The densities."""
+        """Build the densities of the components."""
 
 
 @storable("rivals.MixtureDensity")
 class MixtureDensity(AbstractDensity):
-    """p(y) = Σ_i w_i f_i(y) + w_0/vol(Y): k components and, last in `log_weights`, the uniform."""
+    """p(y) = Σ_i w_i f_i(y) + w_0/vol(Y): k components and a uniform one. It is exact.
+
+    Args:
+        manifold: The manifold, of finite volume.
+        components: The k components.
+        log_weights: The log weights; the last one is that of the uniform component.
+    """
 
     manifold: AbstractManifold
     components: AbstractComponents
@@ -101,13 +132,12 @@ class MixtureDensity(AbstractDensity):
         k1, k2, k3 = jax.random.split(key, 3)
         k = len(self.log_weights) - 1
         number = jax.random.categorical(k1, self.log_weights)
-        near = self.components.sample(jnp.minimum(number, k - 1), key=k2)
-        return jnp.where(number < k, near, self.manifold.sample_uniform(key=k3))
+        drawn = self.components.sample(jnp.minimum(number, k - 1), key=k2)
+        return jnp.where(number < k, drawn, self.manifold.sample_uniform(key=k3))
 
     @property
     def work(self) -> int:
         return 1
 
     def refine(self) -> MixtureDensity:
-        """Itself."""
         return self

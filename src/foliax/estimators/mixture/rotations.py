@@ -19,11 +19,17 @@ from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 
 @storable("rivals.MatrixFisherComponents")
 class MatrixFisherComponents(AbstractComponents):
-    """f(R) ∝ exp(tr FᵀR) on SO(3) = exp(−Σ_j λ_j (b_jᵀq)² − c), q the quaternion of R.
+    """f(R) ∝ exp(tr FᵀR) = exp(−Σ_j λ_j (b_jᵀq)² − c) on SO(3), where q is the quaternion of R.
 
-    b₀, …, b₃ (rows of `frame`) are orthonormal in R⁴, b₀ the mode; with the proper singular values
-    s of F, λ = 2(s₂ + s₃, s₁ + s₃, s₁ + s₂) ≥ 0. Measure: induced by the Frobenius norm.
-    Prentice 1986. Sampled by rejection from an angular central Gaussian: Kent et al. 2013.
+    b₀, …, b₃ (rows of `frame`) are orthonormal in R⁴, and b₀ is the mode. With the proper singular
+    values s of F, λ = 2(s₂ + s₃, s₁ + s₃, s₁ + s₂) ≥ 0. The measure is that of the Frobenius norm.
+    Prentice 1986. Samples come by rejection from an angular central Gaussian: Kent et al. 2013.
+
+    Args:
+        frame: The b_j of each component.
+        rates: The λ_j of each component, ascending.
+        log_constant: The log normalising constant c.
+        envelope: The parameter b of the sampler's envelope.
     """
 
     frame: Float[Array, "k 4 4"]
@@ -34,7 +40,7 @@ class MatrixFisherComponents(AbstractComponents):
     def log_densities(self, y: Point) -> Float[Array, " k"]:
         q = quaternion_of_rotation(y.reshape(3, 3))
         x, y, z = jnp.einsum("kji,i->jk", self.frame[:, 1:], q, precision="highest")
-        # One by one: XLA's nested small reductions can be wrong for many rows (jaxlib 0.10.2).
+        # Written out, since XLA's nested small sums can be wrong for many rows (jaxlib 0.10.2).
         a, b, c = self.rates.T
         return -(a * x**2 + b * y**2 + c * z**2) - self.log_constant
 
@@ -44,7 +50,7 @@ class MatrixFisherComponents(AbstractComponents):
 
 
 class Parameters(NamedTuple):
-    """Frames, the mode first, and ascending rates."""
+    """Frames, with the mode first, and ascending rates."""
 
     frame: Float[np.ndarray, "k 4 4"]
     rates: Float[np.ndarray, "k 3"]
@@ -52,20 +58,24 @@ class Parameters(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class MatrixFisherFamily(AbstractFamily):
-    """Matrix Fisher densities; λ ≤ 4·`sharpest`, a variance of 1/`sharpest` of Frobenius distance.
+    """Matrix Fisher densities on SO(3).
 
-    The likelihood of rows sees their mean quaternion product E qqᵀ only: the frame is its
-    eigenvectors, and its eigenvalues give λ.
+    The likelihood depends on rows only through E qqᵀ: its eigenvectors are the frame, and its
+    eigenvalues give λ.
+
+    Args:
+        max_concentration: The largest λ is 4 times this, so that 1/`max_concentration` is the
+            smallest variance of the Frobenius distance.
     """
 
-    sharpest: float
+    max_concentration: float
 
     @property
     def name(self) -> str:
         return "matrix Fisher"
 
     @property
-    def free(self) -> int:
+    def n_parameters(self) -> int:
         return 9
 
     def prepare(self, rows: Rows) -> np.ndarray:
@@ -73,8 +83,8 @@ class MatrixFisherFamily(AbstractFamily):
         q = np.asarray(jax.jit(jax.vmap(quaternion_of_rotation))(matrices), float)
         return q / np.linalg.norm(q, axis=1, keepdims=True)
 
-    def start(self, rows: Rows, shares: Shares) -> Parameters:
-        return self._fitted(*self._moments(rows, shares))
+    def initialize(self, rows: Rows, shares: Shares) -> Parameters:
+        return self._fit_moments(*self._moments(rows, shares))
 
     def log_densities(self, parameters: Parameters, rows: Rows) -> Shares:
         frame, rates = parameters
@@ -85,7 +95,7 @@ class MatrixFisherFamily(AbstractFamily):
         return self._moments(rows, shares)
 
     def maximise(self, parameters: Parameters, statistics) -> Parameters:
-        return self._fitted(*statistics)
+        return self._fit_moments(*statistics)
 
     def build(self, parameters: Parameters) -> MatrixFisherComponents:
         frame, rates = parameters
@@ -96,11 +106,11 @@ class MatrixFisherFamily(AbstractFamily):
         products = (rows[:, :, None] * rows[:, None]).reshape(-1, 16)
         return shares.sum(0), (shares.T @ products).reshape(-1, 4, 4)
 
-    def _fitted(self, count: np.ndarray, total: np.ndarray) -> Parameters:
+    def _fit_moments(self, count: np.ndarray, total: np.ndarray) -> Parameters:
         moments, vectors = np.linalg.eigh(total / count[:, None, None])
         frame = vectors[:, :, ::-1].swapaxes(1, 2)
-        # Ascending λ for descending moments; the first is the mode's.
-        rates = bingham_rates(moments[:, 2::-1], most=4 * self.sharpest)
+        # Descending moments give ascending λ; the first moment is the mode's.
+        rates = bingham_rates(moments[:, 2::-1], most=4 * self.max_concentration)
         return Parameters(frame, rates)
 
     def _log_constant(self, rates: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The description of a mixture by EM: the family for a manifold, and the choice of K."""
+"""The mixture estimator: the family for a manifold, and the choice of K."""
 
 from __future__ import annotations
 
@@ -19,37 +19,60 @@ from ...registry import storable
 from ...training import Block, Callback, Record
 from ..base import AbstractEstimator, FitError, FitResult, unsupported
 from .base import AbstractFamily, MixtureDensity
-from .em import EM, Climb, Data, Mixture
+from .em import EM, EMResult, Mixture, PreparedRows
 from .rotations import MatrixFisherFamily
 from .sphere import VonMisesFisherFamily
 from .torus import WrappedNormalFamily
 
+SHORT_RUN_STEPS = 10
+"""Steps of EM from each random start, enough to tell good starts from bad ones."""
+MAX_WORSE_IN_A_ROW = 2
+"""Numbers of components in a row that score worse before the search ends."""
 
-@storable("rivals.DirectionalMixture")
+
+@storable(
+    "rivals.DirectionalMixture",
+    renamed_fields={
+        "held_out": "validation_fraction",
+        "sharpest": "max_concentration",
+        "seconds": "time_limit",
+    },
+)
 @dataclasses.dataclass(frozen=True)
 class DirectionalMixture(AbstractEstimator):
-    """A mixture by EM: von Mises–Fisher on S^d, wrapped normal on T^d, matrix Fisher on SO(3).
+    """A mixture of directional densities and a uniform one, fitted by EM.
 
-    `components`: K, or None to choose among 1, 2, 3, 4, 6, 8, 12, … ≤ `max_components`, until two
-    in a row are worse, by BIC of the rows or by the likelihood of held-out ones (`validation`, or
-    a share `held_out` of the rows, which then join a last climb). `restarts`: short climbs from
-    random seeds, the best of which goes on for at most `steps`, until one gains less than
-    `tolerance` nats for each row. `sharpest`: the largest concentration, 1/variance.
-    Beyond `max_rows` a random part of the rows is climbed. After `seconds`, where it is not 0, no
-    larger K is begun. A uniform component is always there. BIC with weights: of Kish's number of
-    rows, (Σw)²/Σw².
+    Components are von Mises–Fisher on S^d, wrapped normal on T^d and matrix Fisher on SO(3).
+
+    Args:
+        components: The number K of components. None chooses among 1, 2, 3, 4, 6, 8, 12, …, until
+            two in a row score worse.
+        max_components: The largest K to try.
+        choose: The score: "bic" of the rows, or the likelihood of "held-out" rows. With weights,
+            BIC uses Kish's number of rows, (Σw)²/Σw².
+        validation_fraction: The fraction of the rows to hold out if no validation rows are given.
+            They take part in a last run of EM.
+        restarts: Short runs from random starts; the best one continues.
+        steps: The largest number of EM steps.
+        tolerance: The gain in nats per row below which EM stops.
+        max_concentration: The largest concentration, 1/variance.
+        max_rows: Rows beyond this number are subsampled: more hardly change a mixture.
+        time_limit: Seconds after which no larger K is tried; 0 sets no limit.
+
+    Raises:
+        ValueError: A setting is out of range.
     """
 
     components: int | None = None
     max_components: int = 256
     choose: Literal["bic", "held-out"] = "bic"
-    held_out: float = 0.1
+    validation_fraction: float = 0.1
     restarts: int = 3
     steps: int = 300
     tolerance: float = 1e-5
-    sharpest: float = 1e6
+    max_concentration: float = 1e6
     max_rows: int = 50_000
-    seconds: float = 0.0
+    time_limit: float = 0.0
 
     def __post_init__(self):
         least = 1 if self.components is None else self.components
@@ -65,14 +88,18 @@ class DirectionalMixture(AbstractEstimator):
             )
         if self.choose not in ("bic", "held-out"):
             raise ValueError(f"choose must be 'bic' or 'held-out', got {self.choose!r}.")
-        if not (0 < self.held_out < 1 and 10 <= self.sharpest <= 1e8 and self.tolerance >= 0):
+        if not (
+            0 < self.validation_fraction < 1
+            and 10 <= self.max_concentration <= 1e8
+            and self.tolerance >= 0
+        ):
             raise ValueError(
-                "DirectionalMixture needs 0 < held_out < 1, 10 <= sharpest <= 1e8 and tolerance "
-                f">= 0, got {self}."
+                "DirectionalMixture needs 0 < validation_fraction < 1, 10 <= max_concentration <= "
+                f"1e8 and tolerance >= 0, got {self}."
             )
 
     def with_time_limit(self, seconds: float) -> DirectionalMixture:
-        return dataclasses.replace(self, seconds=max(seconds, 1e-3))
+        return dataclasses.replace(self, time_limit=max(seconds, 1e-3))
 
     def _fit(
         self,
@@ -82,10 +109,11 @@ class DirectionalMixture(AbstractEstimator):
         validation: Dataset | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> FitResult[MixtureDensity]:
-        """Fit the mixture of the chosen K; the record lists every K tried."""
         started = time.perf_counter()
         manifold = data.manifold
-        em = EM(family(manifold, self), manifold.log_total_volume(), self.steps, self.tolerance)
+        em = EM(
+            find_family(manifold, self), manifold.log_total_volume(), self.steps, self.tolerance
+        )
         if len(data) < max(2, self.components or 1):
             raise FitError(
                 f"{len(data)} rows are too few for {self.components or 'a choice of'} components: "
@@ -94,28 +122,28 @@ class DirectionalMixture(AbstractEstimator):
         split_key, seed_key = jax.random.split(key)
         if len(data) > self.max_rows:
             data = data.take(np.asarray(jax.random.permutation(key, len(data)))[: self.max_rows])
-        everything, scored = prepared(em.family, data), None
+        everything, scored = prepare_rows(em.family, data), None
         train = everything
         if self.components is None and self.choose == "held-out":
             if validation is None:
-                kept, validation = data.split(self.held_out, key=split_key)
-                train = prepared(em.family, kept)
-            scored = prepared(em.family, validation)
+                kept, validation = data.split(self.validation_fraction, key=split_key)
+                train = prepare_rows(em.family, kept)
+            scored = prepare_rows(em.family, validation)
         random = np.random.default_rng(np.asarray(jax.random.key_data(seed_key)).tolist())
-        mixture, record = self._chosen(em, train, scored, random)
+        mixture, record = self._choose_components(em, train, scored, random)
         if scored is not None and len(train.rows) < len(everything.rows):
-            mixture = _climbed(em, mixture, everything).mixture
+            mixture = _run_to_the_end(em, mixture, everything).mixture
         record.seconds = time.perf_counter() - started
-        return FitResult(built(manifold, em.family, mixture), record)
+        return FitResult(build_density(manifold, em.family, mixture), record)
 
-    def _chosen(
-        self, em: EM, data: Data, scored: Data | None, random: np.random.Generator
+    def _choose_components(
+        self, em: EM, data: PreparedRows, scored: PreparedRows | None, random: np.random.Generator
     ) -> tuple[Mixture, Record]:
-        """The best mixture of the grid, by its score: BIC/2n or held-out, both to be small."""
+        """Find the mixture of the smallest score, BIC/2n or the held-out loss; record every K."""
         best, least, worse, record, begun = None, np.inf, 0, Record(0), time.perf_counter()
         for k in self.grid(len(data.rows)):
-            mixture, values = self._fitted(em, data, k, random)
-            n, free = data.weights.sum(), len(mixture.weights[:-1]) * (em.family.free + 1)
+            mixture, values = self._fit_components(em, data, k, random)
+            n, free = data.weights.sum(), len(mixture.weights[:-1]) * (em.family.n_parameters + 1)
             score = -values[-1] + free * np.log(n) / (2 * n)
             held_out = np.nan
             if scored is not None:
@@ -130,80 +158,105 @@ class DirectionalMixture(AbstractEstimator):
                 f"K = {k}: {len(mixture.weights) - 1} components alive after {len(values)} steps, "
                 f"score {score:.4f}."
             )
-            if worse == 2:
+            if worse == MAX_WORSE_IN_A_ROW:
                 break
-            if 0 < self.seconds < time.perf_counter() - begun:
-                record.events.append(f"No more than K = {k}: the time is used up.")
+            if 0 < self.time_limit < time.perf_counter() - begun:
+                record.events.append(f"The time limit ended the search after K = {k}.")
                 break
         if best is None:
-            raise FloatingPointError("No mixture has a finite likelihood.")
-        record.stopped = f"{em.family.name}, K = {record.best_step} by {self._by()}"
+            raise FloatingPointError(
+                "No mixture has a finite likelihood. Check the rows for extreme values."
+            )
+        record.stopped = f"{em.family.name}, K = {record.best_step} by {self._chosen_by()}"
         return best, record
 
     def grid(self, rows: int) -> list[int]:
-        """The K to try."""
+        """List the numbers of components to try, given the number of rows."""
         if self.components is not None:
             return [self.components]
         doubled = {m * 2**i for m in (2, 3) for i in range(40)} | {1}
         return sorted(k for k in doubled if k <= min(rows, self.max_components))
 
-    def _by(self) -> str:
+    def _chosen_by(self) -> str:
         return "request" if self.components is not None else self.choose
 
-    def _fitted(self, em: EM, data: Data, k: int, random: np.random.Generator) -> Climb:
-        """The best of several short climbs, climbed to its end."""
-        short = em._replace(steps=10)
-        starts = [short.climb(em.start(data, k, random), data) for _ in range(self.restarts)]
-        return _climbed(em, max(starts, key=lambda c: c.values[-1]).mixture, data)
+    def _fit_components(
+        self, em: EM, data: PreparedRows, k: int, random: np.random.Generator
+    ) -> EMResult:
+        """Run EM to its end from the best of several short runs."""
+        short = em._replace(steps=SHORT_RUN_STEPS)
+        starts = [short.run(em.initialize(data, k, random), data) for _ in range(self.restarts)]
+        return _run_to_the_end(em, max(starts, key=lambda run: run.values[-1]).mixture, data)
 
 
-def _climbed(em: EM, mixture: Mixture, data: Data) -> Climb:
-    """EM to its end, without components of fewer rows than there are features.
+def _run_to_the_end(em: EM, mixture: Mixture, data: PreparedRows) -> EMResult:
+    """Run EM, and again without components that have fewer rows than there are features.
 
-    Such a one has shrunk around them: a peak that no further row would find.
+    Such a component has collapsed onto its rows: a peak that no new row would hit.
     """
     while True:
-        climb = em.climb(mixture, data)
-        count = climb.mixture.weights[:-1] * data.weights.sum()
+        result = em.run(mixture, data)
+        count = result.mixture.weights[:-1] * data.weights.sum()
         alive = count > min(data.features.shape[1], count.max() / 2)
         if alive.all():
-            return climb
-        mixture = climb.mixture.kept(alive)
+            return result
+        mixture = result.mixture.select(alive)
 
 
-def prepared(family: AbstractFamily, data: Dataset) -> Data:
-    """Rows of positive weight, ready for EM; weights add up to Kish's number of rows."""
-    weights = np.ones(len(data)) if data.weights is None else data.weights
-    rows, weights = np.asarray(data.rows, float)[weights > 0], weights[weights > 0]
-    weights = weights * weights.sum() / (weights**2).sum()
+def prepare_rows(family: AbstractFamily, data: Dataset) -> PreparedRows:
+    """Prepare rows of positive weight for EM.
+
+    Args:
+        family: The components' family.
+        data: Rows with their weights.
+
+    Returns:
+        The rows, with weights whose sum is Kish's number of rows.
+    """
+    given = np.ones(len(data)) if data.weights is None else data.weights
+    rows, used = np.asarray(data.rows, float)[given > 0], given[given > 0]
+    kish = used * used.sum() / (used**2).sum()
     features = np.asarray(jax.jit(jax.vmap(data.manifold.features))(jnp.asarray(rows)), float)
-    return Data(family.prepare(rows), features, weights)
+    return PreparedRows(family.prepare(rows), features, kish)
 
 
-def built(where: AbstractManifold, family: AbstractFamily, mixture: Mixture) -> MixtureDensity:
-    """The density."""
+def build_density(
+    where: AbstractManifold, family: AbstractFamily, mixture: Mixture
+) -> MixtureDensity:
+    """Build the density of a mixture that EM found."""
     log_weights = jnp.array(np.log(mixture.weights))
     return MixtureDensity(where, family.build(mixture.parameters), log_weights)
 
 
 @functools.singledispatch
-def family(where: AbstractManifold, spec: DirectionalMixture) -> AbstractFamily:
-    """The family for a manifold; more are registered by type."""
+def find_family(where: AbstractManifold, spec: DirectionalMixture) -> AbstractFamily:
+    """Find the family for a manifold; register others by type with `find_family.register`.
+
+    Args:
+        where: The manifold.
+        spec: The estimator, whose `max_concentration` the family obeys.
+
+    Returns:
+        The family.
+
+    Raises:
+        UnsupportedManifoldError: No family is registered for the manifold.
+    """
     raise unsupported(spec, where, "spheres, tori and SO(3)")
 
 
-@family.register
+@find_family.register
 def _(where: Sphere, spec: DirectionalMixture) -> AbstractFamily:
-    return VonMisesFisherFamily(where.d, spec.sharpest)
+    return VonMisesFisherFamily(where.d, spec.max_concentration)
 
 
-@family.register
+@find_family.register
 def _(where: Torus, spec: DirectionalMixture) -> AbstractFamily:
-    return WrappedNormalFamily(where.d, spec.sharpest)
+    return WrappedNormalFamily(where.d, spec.max_concentration)
 
 
-@family.register
+@find_family.register
 def _(where: SpecialOrthogonal, spec: DirectionalMixture) -> AbstractFamily:
     if where.n != 3:
         raise unsupported(spec, where, "spheres, tori and SO(3)")
-    return MatrixFisherFamily(spec.sharpest)
+    return MatrixFisherFamily(spec.max_concentration)

@@ -13,12 +13,20 @@ from ...distributions import concentration, log_vmf_normaliser, sample_von_mises
 from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 
+MIN_CONCENTRATION = 1e-4
+"""The smallest κ, which is uniform for all practical purposes; the sampler needs κ > 0."""
+
 
 @storable("rivals.VonMisesFisherComponents")
 class VonMisesFisherComponents(AbstractComponents):
     """f(y) = exp(−½κ‖y − μ‖² − c) on S^d, c = log ∫ exp(κ(yᵀμ − 1)) dA; measure: area.
 
-    The chord instead of κ(yᵀμ − 1), which loses a nat in float32 at κ = 1e8.
+    It uses the chord ‖y − μ‖, because κ(yᵀμ − 1) loses a nat in float32 at κ = 1e8.
+
+    Args:
+        mean: The mean direction μ of each component.
+        kappa: The concentration κ of each component.
+        log_constant: The log normalising constant c.
     """
 
     mean: Float[Array, "k size"]
@@ -42,24 +50,29 @@ class Parameters(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class VonMisesFisherFamily(AbstractFamily):
-    """von Mises–Fisher densities on S^d, 1e-4 ≤ κ ≤ `sharpest`; EM: Banerjee et al. 2005."""
+    """von Mises–Fisher densities on S^d. EM by Banerjee et al. 2005.
+
+    Args:
+        d: The dimension of the sphere.
+        max_concentration: The largest κ. The smallest is `MIN_CONCENTRATION`.
+    """
 
     d: int
-    sharpest: float
+    max_concentration: float
 
     @property
     def name(self) -> str:
         return "von Mises–Fisher"
 
     @property
-    def free(self) -> int:
+    def n_parameters(self) -> int:
         return self.d + 1
 
     def prepare(self, rows: Rows) -> np.ndarray:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def start(self, rows: Rows, shares: Shares) -> Parameters:
-        return self._fitted(shares.sum(0), shares.T @ rows)
+    def initialize(self, rows: Rows, shares: Shares) -> Parameters:
+        return self._fit_moments(shares.sum(0), shares.T @ rows)
 
     def log_densities(self, parameters: Parameters, rows: Rows) -> Shares:
         mean, kappa = parameters
@@ -70,16 +83,21 @@ class VonMisesFisherFamily(AbstractFamily):
         return shares.sum(0), shares.T @ rows
 
     def maximise(self, parameters: Parameters, statistics) -> Parameters:
-        return self._fitted(*statistics)
+        return self._fit_moments(*statistics)
 
-    def _fitted(self, count: np.ndarray, total: np.ndarray) -> Parameters:
+    def _fit_moments(self, count: np.ndarray, total: np.ndarray) -> Parameters:
         length = np.linalg.norm(total, axis=1)
-        # Where rows cancel exactly every direction is as good.
+        # Where rows cancel exactly, every direction is as likely.
         mean = np.where(
             length[:, None] > 0, total / np.maximum(length, 1e-300)[:, None], np.eye(self.d + 1)[0]
         )
-        most = np.minimum(length / count, 1)
-        return Parameters(mean, concentration(most, self.d, least=1e-4, most=self.sharpest))
+        kappa = concentration(
+            np.minimum(length / count, 1),
+            self.d,
+            least=MIN_CONCENTRATION,
+            most=self.max_concentration,
+        )
+        return Parameters(mean, kappa)
 
     def build(self, parameters: Parameters) -> VonMisesFisherComponents:
         mean, kappa = parameters

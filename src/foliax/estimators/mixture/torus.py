@@ -16,16 +16,27 @@ from ...manifolds.torus import wrap
 from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
 
-LOST = 1e-6
-"""The most mass of one component that its window of images may lose."""
+MAX_LOST_MASS = 1e-6
+"""The largest mass that a component may lose outside its window of images."""
+MAX_WRAPPED_ANGLES = 4
+"""Angles of a component that may have several images, so that there are at most 81 in all."""
+MIN_SHARE = 1e-12
+"""The share of a row below which a component ignores it."""
 
 
 @storable("rivals.WrappedNormalComponents")
 class WrappedNormalComponents(AbstractComponents):
     """f(θ) = Σ_k N(wrap(θ − μ) + 2πk; 0, Σ) on T^d, over a window of k ∈ Z^d; measure: radians.
 
-    With W = L⁻¹, LLᵀ = Σ, `images` are the W·2πk, padded where `log_present` is −inf.
     Mardia & Jupp 2000, section 3.5.7.
+
+    Args:
+        mean: The mean angles μ of each component.
+        factor: The Cholesky factor L of each covariance Σ = LLᵀ.
+        whitener: W = L⁻¹.
+        images: The points W·2πk of the window, padded to the same number for each component.
+        log_present: 0 for images, −inf for padding.
+        log_constant: log √det 2πΣ.
     """
 
     mean: Float[Array, "k d"]
@@ -47,9 +58,9 @@ class WrappedNormalComponents(AbstractComponents):
 
 
 def squares_of_sums(a: Float[Array, "k 1 d"], b: Float[Array, "k b d"]) -> Float[Array, "k b"]:
-    """‖a + b‖², the few coordinates added one by one.
+    """Compute ‖a + b‖² as a written-out sum over coordinates.
 
-    XLA's nested small reductions on a CPU (jaxlib 0.10.2) are wrong for 3,000 rows at once.
+    XLA's nested small sums on a CPU (jaxlib 0.10.2) are wrong for 3,000 rows at once.
     """
     return sum(
         ((a[..., i] + b[..., i]) ** 2 for i in range(a.shape[-1])), jnp.zeros(b.shape[:-1], b.dtype)
@@ -65,37 +76,42 @@ class Parameters(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class WrappedNormalFamily(AbstractFamily):
-    """Wrapped normal densities on T^d, every variance at least 1/`sharpest`.
+    """Wrapped normal densities on T^d with full covariances.
 
-    The window of coordinate i is |x_i| < (2w_i + 1)π, w_i the least with tail mass below
-    `LOST`/d, so that a component loses less than `LOST`. To keep images few, w_i ≤ 2 for d ≤ 2,
-    w_i ≤ 1 for larger d, and only the four broadest coordinates have w_i > 0: at most 81 images.
-    Deviations are capped accordingly, at 3.2 radians for d ≤ 2, 1.9 above, 0.6 beyond the fourth.
+    The window of angle i is |x_i| < (2w_i + 1)π. w_i is the smallest number with a tail mass below
+    `MAX_LOST_MASS`/d, so that a component loses less than `MAX_LOST_MASS`. To bound the number of
+    images by 81, w_i ≤ 2 for d ≤ 2, w_i ≤ 1 for larger d, and only the four broadest angles have
+    w_i > 0. Deviations are capped accordingly: 3.2 radians for d ≤ 2, 1.9 above, and 0.6 beyond the
+    fourth angle.
 
-    EM with the latent turns k: a generalised EM, for a capped covariance is taken only if it is
-    better than the old one.
+    The latent variables of EM are the turns k. It is a generalised EM: a capped covariance is used
+    only if it is better than the old one.
+
+    Args:
+        d: The number of angles.
+        max_concentration: Every variance is at least 1/`max_concentration`.
     """
 
     d: int
-    sharpest: float
+    max_concentration: float
 
     @property
     def name(self) -> str:
         return "wrapped normal"
 
     @property
-    def free(self) -> int:
+    def n_parameters(self) -> int:
         return self.d + self.d * (self.d + 1) // 2
 
     @property
-    def reach(self) -> float:
-        """How many deviations a window must cover."""
-        return -float(ndtri(LOST / (2 * self.d)))
+    def window_deviations(self) -> float:
+        """The number of deviations that a window must cover."""
+        return -float(ndtri(MAX_LOST_MASS / (2 * self.d)))
 
     def prepare(self, rows: Rows) -> np.ndarray:
         return rows
 
-    def start(self, rows: Rows, shares: Shares) -> Parameters:
+    def initialize(self, rows: Rows, shares: Shares) -> Parameters:
         mean = np.arctan2(shares.T @ np.sin(rows), shares.T @ np.cos(rows))
         narrow = np.broadcast_to(0.25 * np.eye(self.d), (len(mean), self.d, self.d))
         first = Parameters(mean, narrow)
@@ -106,13 +122,13 @@ class WrappedNormalFamily(AbstractFamily):
         return np.stack([log_sum(heights) for heights in each], axis=1)
 
     def statistics(self, parameters: Parameters, rows: Rows, shares: Shares):
-        """The sums of 1, x and xxᵀ, x = θ − μ + 2πk, over rows and their probable turns."""
+        """Sum 1, x and xxᵀ over rows and their turns k, by probability; x = θ − μ + 2πk."""
         first, second = [], []
         for one, share in zip(zip(*parameters, strict=True), shares.T, strict=True):
-            near = share > 1e-12
-            x, heights = self._images_of(*one, rows[near])
+            used = share > MIN_SHARE
+            x, heights = self._images_of(*one, rows[used])
             weight = np.exp(heights - log_sum(heights)[:, None])
-            weight, x = (weight * share[near, None]).reshape(-1), x.reshape(-1, self.d)
+            weight, x = (weight * share[used, None]).reshape(-1), x.reshape(-1, self.d)
             first.append(weight @ x)
             second.append((weight[:, None] * x).T @ x)
         return shares.sum(0), np.stack(first), np.stack(second)
@@ -122,26 +138,28 @@ class WrappedNormalFamily(AbstractFamily):
         shift = first / count[:, None]
         scatter = second / count[:, None, None] - shift[:, :, None] * shift[:, None]
         old = parameters.covariance
-        new = np.stack([self.restrained(one) for one in scatter])
-        better = _expected(new, scatter) >= _expected(old, scatter)
+        new = np.stack([self.restrict(one) for one in scatter])
+        better = _mean_log_density(new, scatter) >= _mean_log_density(old, scatter)
         mean = parameters.mean + shift
         mean = mean - 2 * np.pi * np.round(mean / (2 * np.pi))
         return Parameters(mean, np.where(better[:, None, None], new, old))
 
-    def restrained(self, covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-        """Variances raised to the floor, then deviations shrunk to what the windows hold."""
+    def restrict(self, covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
+        """Raise variances to their minimum, then shrink deviations to what windows can hold."""
         variances, axes = np.linalg.eigh(covariance)
-        raised = axes * np.maximum(variances, 1 / self.sharpest) @ axes.T
+        raised = axes * np.maximum(variances, 1 / self.max_concentration) @ axes.T
         deviations = np.sqrt(np.diagonal(raised))
         widest = np.full(self.d, np.pi)
-        widest[np.argsort(-deviations)[:4]] *= 5 if self.d <= 2 else 3
-        shrink = np.minimum(1, 0.999 * widest / self.reach / deviations)
+        widest[np.argsort(-deviations)[:MAX_WRAPPED_ANGLES]] *= 5 if self.d <= 2 else 3
+        shrink = np.minimum(1, 0.999 * widest / self.window_deviations / deviations)
         return raised * shrink[:, None] * shrink
 
     def images(self, covariance: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "b d"]:
-        """The 2πk of the window."""
+        """List the 2πk of the window of a covariance."""
         deviations = np.sqrt(np.diagonal(covariance))
-        turns = np.ceil(np.maximum(self.reach * deviations / np.pi - 1, 0) / 2).astype(int)
+        turns = np.ceil(np.maximum(self.window_deviations * deviations / np.pi - 1, 0) / 2).astype(
+            int
+        )
         each = itertools.product(*(range(-w, w + 1) for w in turns))
         return 2 * np.pi * np.array(list(each), float)
 
@@ -151,16 +169,16 @@ class WrappedNormalFamily(AbstractFamily):
         whitener = np.linalg.inv(factor)
         images = [self.images(one) @ w.T for one, w in zip(covariance, whitener, strict=True)]
         longest = max(len(one) for one in images)
-        padded = np.stack(
+        all_images = np.stack(
             [np.pad(one, np.array([[0, longest - len(one)], [0, 0]])) for one in images]
         )
         present = np.arange(longest) < np.array([[len(one)] for one in images])
         log_present = np.where(present, 0.0, -np.inf)
-        fields = (mean, factor, whitener, padded, log_present, _log_constant(factor))
+        fields = (mean, factor, whitener, all_images, log_present, _log_constant(factor))
         return WrappedNormalComponents(*(jnp.array(field) for field in fields))
 
     def _images_of(self, mean, covariance, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """All x = θ − μ + 2πk of each row, and their log densities under N(0, Σ)."""
+        """Compute all x = θ − μ + 2πk of each row, and their log densities under N(0, Σ)."""
         offset = rows - mean
         offset = offset - 2 * np.pi * np.round(offset / (2 * np.pi))
         x = offset[:, None] + self.images(covariance)
@@ -170,12 +188,12 @@ class WrappedNormalFamily(AbstractFamily):
 
 
 def _log_constant(factor: Float[np.ndarray, "*k d d"]) -> np.ndarray:
-    """log √det 2πΣ."""
+    """Compute log √det 2πΣ from Cholesky factors."""
     diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
     return np.asarray(np.log(diagonal).sum(-1) + diagonal.shape[-1] / 2 * np.log(2 * np.pi))
 
 
-def _expected(covariance: np.ndarray, scatter: np.ndarray) -> np.ndarray:
-    """Mean log density under N(0, Σ) of rows with that scatter, less a constant."""
+def _mean_log_density(covariance: np.ndarray, scatter: np.ndarray) -> np.ndarray:
+    """Compute the mean log density of rows of a given scatter under N(0, Σ), less a constant."""
     trace = np.trace(np.linalg.solve(covariance, scatter), axis1=1, axis2=2)
     return -0.5 * (np.linalg.slogdet(covariance)[1] + trace)

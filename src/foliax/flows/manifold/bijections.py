@@ -1,4 +1,4 @@
-"""What a bijection of a manifold with itself offers, and what conditions its parts."""
+"""The interface of bijections of a manifold, and the networks that condition their parts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ Scalar = Float[Array, ""]
 
 
 class AbstractBijection(eqx.Module):
-    """A bijection x ↦ y of a manifold with itself, and the log of how it stretches volume."""
+    """A bijection x ↦ y of a manifold with itself, with the log of its change of volume."""
 
     @abc.abstractmethod
     def forward(self, x: Point) -> tuple[Point, Scalar]:
-        """y, and log |dy/dx| in the manifold's measure."""
+        """Compute y, and log |dy/dx| in the manifold's measure."""
 
     @abc.abstractmethod
     def inverse(self, y: Point) -> tuple[Point, Scalar]:
-        """x, and log |dx/dy|; its gradients, in y and in the parameters, are exact."""
+        """Compute x, and log |dx/dy|, with exact gradients in y and in the parameters."""
 
     @abc.abstractmethod
     def accurate(self) -> AbstractBijection:
-        """The same map as it is used after training; itself where training needs no short cut."""
+        """The map to use after training; itself unless training uses an approximation."""
 
 
 @storable("rivals.Chain")
 class Chain(AbstractBijection):
-    """One bijection after the other."""
+    """Bijections applied one after the other.
+
+    Args:
+        layers: The bijections; `forward` applies the first one first.
+    """
 
     layers: tuple[AbstractBijection, ...]
 
@@ -56,12 +60,12 @@ class Chain(AbstractBijection):
 
 @storable("rivals.Constant")
 class Constant(eqx.Module):
-    """A free vector, where there is nothing to condition on."""
+    """A trainable vector in place of a network, where there are no features."""
 
     value: Float[Array, " p"]
 
     def __call__(self, features: Float[Array, " 0"]) -> Float[Array, " p"]:
-        """The vector."""
+        """Return the vector."""
         return self.value
 
 
@@ -71,7 +75,18 @@ Conditioner = Constant | eqx.nn.MLP
 def conditioner(
     features: int, start: Float[Array, " p"], width: int, depth: int, *, key: PRNGKeyArray
 ) -> Conditioner:
-    """A SiLU network of `depth` hidden layers, from features to parameters near `start`."""
+    """Build a SiLU network whose output starts near given parameters.
+
+    Args:
+        features: The number of inputs; 0 gives a `Constant`.
+        start: The parameters.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises the weights.
+
+    Returns:
+        The network.
+    """
     if features == 0:
         return Constant(start)
     net = eqx.nn.MLP(features, len(start), width, depth, jax.nn.silu, key=key)

@@ -1,4 +1,4 @@
-"""What a family of maps of the circle offers, and the torus flows that any of them makes."""
+"""The interface of maps of the circle, and flows on tori built from them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,42 @@ Raw = Float[Array, " p"]
 
 
 class AbstractCircleMap(eqx.Module):
-    """Smooth bijections of the circle of degree 1, one for every vector of `size` reals."""
+    """A family of smooth bijections of the circle of degree 1, with `size` real parameters."""
 
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """How many reals describe a map."""
+        """The number of parameters of a map."""
 
     @abc.abstractmethod
     def start(self, *, key: PRNGKeyArray) -> Raw:
-        """Reals near those of the identity."""
+        """Draw parameters near those of the identity."""
 
     @abc.abstractmethod
     def forward(self, raw: Raw, angle: Scalar) -> tuple[Scalar, Scalar]:
-        """The angle's image, not necessarily in [−π, π), and the log of the slope there."""
+        """Compute the image of an angle, and the log slope there; the image may need wrapping."""
 
     @abc.abstractmethod
     def inverse(self, raw: Raw, angle: Scalar) -> tuple[Scalar, Scalar]:
-        """The angle's origin, and the log of the inverse map's slope."""
+        """Compute the angle with a given image, and the log slope of the inverse map."""
 
 
-def circular(angles: Float[Array, " d"]) -> Float[Array, " f"]:
-    """cos and sin of each."""
+def cos_and_sin(angles: Float[Array, " d"]) -> Float[Array, " f"]:
+    """Compute cos and sin of each angle: periodic features."""
     return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)])
 
 
 @storable("rivals.Autoregressive")
 class Autoregressive(AbstractBijection):
-    """T^d: y_i = map(x_i; y_1, …, y_{i−1}), a network for each i; log stretch: the slopes' sum."""
+    """On T^d: y_i = map(x_i; y_1, …, y_{i−1}); log |dy/dx| is the sum of the log slopes.
+
+    Args:
+        circle_map: The family of maps.
+        dim: The number of angles d.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises one network for each angle.
+    """
 
     circle_map: AbstractCircleMap
     conditioners: tuple[Conditioner, ...]
@@ -61,12 +69,12 @@ class Autoregressive(AbstractBijection):
     def forward(self, x: Point) -> tuple[Point, Scalar]:
         y, log_stretch = x[:0], jnp.zeros((), x.dtype)
         for angle, condition in zip(x, self.conditioners, strict=True):
-            image, log_slope = self.circle_map.forward(condition(circular(y)), angle)
+            image, log_slope = self.circle_map.forward(condition(cos_and_sin(y)), angle)
             y, log_stretch = jnp.append(y, image), log_stretch + log_slope
         return wrap(y), log_stretch
 
     def inverse(self, y: Point) -> tuple[Point, Scalar]:
-        raw = [condition(circular(y[:i])) for i, condition in enumerate(self.conditioners)]
+        raw = [condition(cos_and_sin(y[:i])) for i, condition in enumerate(self.conditioners)]
         x, log_slopes = jax.vmap(self.circle_map.inverse)(jnp.stack(raw), y)
         return wrap(x), log_slopes.sum()
 
@@ -76,7 +84,15 @@ class Autoregressive(AbstractBijection):
 
 @storable("rivals.Coupling")
 class Coupling(AbstractBijection):
-    """T^d: the first `split` angles choose the maps of the others; then all are rolled by split."""
+    """On T^d: the first `split` angles condition the maps of the others; then all are rolled.
+
+    Args:
+        circle_map: The family of maps.
+        dim: The number of angles d, at least 2.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises the network.
+    """
 
     circle_map: AbstractCircleMap
     condition: Conditioner
@@ -93,17 +109,17 @@ class Coupling(AbstractBijection):
         self.condition = conditioner(2 * self.split, starts.reshape(-1), width, depth, key=k2)
 
     def forward(self, x: Point) -> tuple[Point, Scalar]:
-        still = x[: self.split]
-        moved, log_slopes = jax.vmap(self.circle_map.forward)(self._raw(still), x[self.split :])
-        return jnp.concatenate([wrap(moved), still]), log_slopes.sum()
+        fixed = x[: self.split]
+        moved, log_slopes = jax.vmap(self.circle_map.forward)(self._raw(fixed), x[self.split :])
+        return jnp.concatenate([wrap(moved), fixed]), log_slopes.sum()
 
     def inverse(self, y: Point) -> tuple[Point, Scalar]:
-        still = y[self.moved :]
-        moved, log_slopes = jax.vmap(self.circle_map.inverse)(self._raw(still), y[: self.moved])
-        return jnp.concatenate([still, wrap(moved)]), log_slopes.sum()
+        fixed = y[self.moved :]
+        moved, log_slopes = jax.vmap(self.circle_map.inverse)(self._raw(fixed), y[: self.moved])
+        return jnp.concatenate([fixed, wrap(moved)]), log_slopes.sum()
 
     def accurate(self) -> Coupling:
         return self
 
-    def _raw(self, still: Float[Array, " s"]) -> Float[Array, "t p"]:
-        return self.condition(circular(still)).reshape(self.moved, self.circle_map.size)
+    def _raw(self, fixed: Float[Array, " s"]) -> Float[Array, "t p"]:
+        return self.condition(cos_and_sin(fixed)).reshape(self.moved, self.circle_map.size)

@@ -16,9 +16,12 @@ from .spline import Ends, Spline, shares, slopes
 
 @storable("rivals.CircularSpline")
 class CircularSpline(AbstractCircleMap):
-    """A spline of [−π, π] with the same slope at both ends, then a turn by a phase.
+    """A spline of [−π, π] with the same slope at both ends, followed by a rotation.
 
     Rezende et al. 2020.
+
+    Args:
+        bins: The number of bins of the spline.
     """
 
     bins: int = eqx.field(static=True)

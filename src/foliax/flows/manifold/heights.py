@@ -1,4 +1,4 @@
-"""Spheres by their heights: a recursive flow down to the circle."""
+"""Recursive flows on spheres: one height after the other, down to the circle."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from .spline import Ends, Move, Spline, shares, slopes
 
 @storable("rivals.Recursive")
 class Recursive(AbstractBijection):
-    """S^d: y = (√(1 − h²) s, h) with s ∈ S^{d−1}; a spline for every height, then a circle map.
+    """On S^d: y = (√(1 − h²) s, h) with s ∈ S^{d−1}; a spline maps each height, then a circle map.
 
-    Heights and circle are conditioned on the heights before them. The area is
-    (1 − h²)^{d/2−1} dh ds, so log stretch = log h'-slope + (d/2 − 1) log[(1 − h'²)/(1 − h²)] +
-    that of s. 1 ± h are kept apart and only their ratios are taken: nothing is infinite at a pole,
-    nor lost near it. Rezende et al. 2020.
+    Each map is conditioned on the heights before it. The area is (1 − h²)^{d/2−1} dh ds, so
+    log |dy/dx| = log |dh'/dh| + (d/2 − 1) log[(1 − h'²)/(1 − h²)] + that of s. Only ratios of 1 ± h
+    are used, so that nothing is infinite at a pole and no digits are lost near it.
+    Rezende et al. 2020.
+
+    Args:
+        circle_map: The family of maps of the last circle.
+        dim: The dimension d of the sphere, at least 2.
+        bins: The number of bins of each spline.
+        width: The width of the hidden layers.
+        depth: The number of hidden layers.
+        key: Initialises the networks.
     """
 
     circle_map: AbstractCircleMap
@@ -65,7 +73,7 @@ class Recursive(AbstractBijection):
         return self
 
     def _pass(self, point: Point, spline: Callable, circle_map: Callable) -> tuple[Point, Scalar]:
-        """`spline`: (spline, ends, height) -> (move, the height on y's side)."""
+        """Map all heights; `spline` maps (spline, ends, height) to (move, height of y)."""
         known = jnp.zeros(0, point.dtype)
         log_stretch = jnp.zeros((), point.dtype)
         radius, heights = jnp.ones((), point.dtype), []
@@ -89,14 +97,14 @@ class Recursive(AbstractBijection):
 
 
 def _split(y: Point) -> tuple[Ends, Float[Array, " rest"], Scalar]:
-    """(1 ± h)/2, the direction to the side (some direction at a pole), and √(1 − h²)."""
+    """Compute (1 ± h)/2, the direction s (any direction at a pole), and √(1 − h²)."""
     height, side = y[-1], y[:-1]
     radius = safe_norm(side)
     pole = radius == 0
     direction = jnp.where(
         pole, jnp.zeros_like(side).at[0].set(1), side / jnp.where(pole, 1, radius)
     )
-    # The distance from the nearer pole by the radius: 1 − |h| would have lost it.
+    # The distance from the nearer pole comes from the radius, because 1 − |h| loses its digits.
     far = (1 + jnp.abs(height)) / 2
     near = radius**2 / (4 * far)
     up = height >= 0

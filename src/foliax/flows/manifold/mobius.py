@@ -11,18 +11,25 @@ from ...registry import storable
 from .bijections import Scalar
 from .circle import AbstractCircleMap, Raw
 
-LARGEST = 0.99
-"""Bound of |w|: slopes stay between (1 − |w|)/(1 + |w|) and its inverse, 199."""
+MAX_RADIUS = 0.99
+"""The bound of |w|, which keeps slopes between (1 − |w|)/(1 + |w|) and its inverse, 199."""
+BISECTION_STEPS = 12
+"""Halvings that leave 0.0015, a seventh of the smallest width 1 − |w| of a map's slope."""
+NEWTON_STEPS = 4
+"""Steps of Newton's method from there, after which float32 has converged."""
 
 
 @storable("rivals.Mobius")
 class Mobius(AbstractCircleMap):
-    """The mean of n Möbius maps that keep the angle 0, in terms of angles.
+    """The mean of n Möbius maps that fix the angle 0, in terms of angles.
 
-    z = e^{iθ} ↦ (1 − |w|²)/|z − w|² (z − w) − w turned so that 1 stays is the angle
-    θ + 2 arg(1 − w z̄) − 2 arg(1 − w), of slope (1 − |w|²)/|1 − w z̄|²: no angle is ever taken
-    modulo 2π. w = 0.99 v/√(1 + |v|²). The inverse is a root: bisection, then Newton's method.
+    z = e^{iθ} ↦ (1 − |w|²)/|z − w|² (z − w) − w, rotated so that 1 is fixed, maps θ to
+    θ + 2 arg(1 − w z̄) − 2 arg(1 − w), with slope (1 − |w|²)/|1 − w z̄|². No angle is taken modulo
+    2π. w = 0.99 v/√(1 + |v|²). The inverse is found by bisection and Newton's method.
     Rezende et al. 2020.
+
+    Args:
+        centres: The number n of maps.
     """
 
     centres: int = eqx.field(static=True)
@@ -41,17 +48,17 @@ class Mobius(AbstractCircleMap):
     def inverse(self, raw: Raw, angle: Scalar) -> tuple[Scalar, Scalar]:
         w = self._centres(raw)
         near, slope = jax.lax.stop_gradient(_solve(w, angle))
-        # A last step of Newton's method, which has the implicit function's derivatives.
+        # A last Newton step has the derivatives of the implicit function.
         origin = near - (_mean_map(w, near)[0] - angle) / slope
         return origin, -jnp.log(_mean_map(w, origin)[1])
 
     def _centres(self, raw: Raw) -> Float[Array, "n 2"]:
         v = raw.reshape(self.centres, 2)
-        return LARGEST * v / jnp.sqrt(1 + (v**2).sum(1, keepdims=True))
+        return MAX_RADIUS * v / jnp.sqrt(1 + (v**2).sum(1, keepdims=True))
 
 
 def _mean_map(w: Float[Array, "n 2"], angle: Scalar) -> tuple[Scalar, Scalar]:
-    """Image and slope."""
+    """Compute the image of an angle, and the slope there."""
     real, imaginary = w[:, 0], w[:, 1]
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     x, y = 1 - (real * cos + imaginary * sin), real * sin - imaginary * cos
@@ -61,11 +68,7 @@ def _mean_map(w: Float[Array, "n 2"], angle: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _solve(w: Float[Array, "n 2"], image: Scalar) -> tuple[Scalar, Scalar]:
-    """The origin of an image in [−2π, 2π], and the slope there.
-
-    Twelve halvings leave 0.0015, a seventh of the least width 1 − |w| of a kernel; from there
-    Newton's method converges in a few steps.
-    """
+    """Find the angle with a given image in [−2π, 2π], and the slope there."""
     turn = 2 * jnp.pi * jnp.ones_like(image)
     bracket = jnp.where(image >= 0, 0 * turn, -turn), jnp.where(image >= 0, turn, 0 * turn)
 
@@ -75,11 +78,11 @@ def _solve(w: Float[Array, "n 2"], image: Scalar) -> tuple[Scalar, Scalar]:
         below = _mean_map(w, middle)[0] <= image
         return jnp.where(below, middle, low), jnp.where(below, high, middle)
 
-    low, high = jax.lax.fori_loop(0, 12, halve, bracket)
+    low, high = jax.lax.fori_loop(0, BISECTION_STEPS, halve, bracket)
 
     def improve(_, state):
         origin, _ = state
         found, slope = _mean_map(w, origin)
         return jnp.clip(origin - (found - image) / slope, low, high), slope
 
-    return jax.lax.fori_loop(0, 4, improve, ((low + high) / 2, jnp.ones_like(image)))
+    return jax.lax.fori_loop(0, NEWTON_STEPS, improve, ((low + high) / 2, jnp.ones_like(image)))

@@ -1,4 +1,4 @@
-"""Neural ODEs on spheres as bijections."""
+"""Neural ODEs on spheres."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ from .bijections import AbstractBijection, Point, Scalar
 
 
 def velocity_and_divergence(field: TanhField, t: Scalar, x: Point) -> tuple[Point, Scalar]:
-    """u − (xᵀu) x at x/‖x‖, tangent to whatever sphere rounding leaves x on, and its divergence.
+    """Compute the tangent field u − (xᵀu) x at x/‖x‖, and its divergence on the sphere.
 
-    On the sphere that is Σ_k e_kᵀ ∇u e_k − d xᵀu over an orthonormal basis of the tangent space.
+    The divergence is Σ_k e_kᵀ ∇u e_k − d xᵀu over an orthonormal basis e of the tangent space.
+
+    Args:
+        field: The field u on R^{d+1}.
+        t: The time.
+        x: The point, on the sphere up to rounding.
+
+    Returns:
+        The velocity and the divergence.
     """
     x = x / safe_norm(x)
     basis = tangent_basis(x)
@@ -29,7 +37,7 @@ def velocity_and_divergence(field: TanhField, t: Scalar, x: Point) -> tuple[Poin
 
 
 def tangent_basis(x: Point) -> Float[Array, "d size"]:
-    """An orthonormal basis of the tangent space at x: rows of Householder's reflection to ±x."""
+    """Compute an orthonormal basis of the tangent space at x, by a Householder reflection."""
     v = x.at[-1].add(jnp.where(x[-1] < 0, -1, 1))
     reflection = jnp.eye(len(x), dtype=x.dtype) - jnp.outer(v, v) / (1 + jnp.abs(x[-1]))
     return reflection[:-1]
@@ -37,11 +45,16 @@ def tangent_basis(x: Point) -> Float[Array, "d size"]:
 
 @storable("rivals.TangentFlow")
 class TangentFlow(AbstractBijection):
-    """S^d: x at t = 0 to y at t = 1 along dx/dt = u − (xᵀu) x, u = u(t, x) a network on R^{d+1}.
+    """On S^d: x at t = 0 moves to y at t = 1 along dx/dt = u − (xᵀu) x, with u(t, x) a network.
 
-    d log stretch/dt is the divergence on the sphere, exact. The solver chooses its steps by their
-    error, so that the density is that of the ODE, whatever grid the field was trained on.
-    Mathieu & Nickel 2020; Lou et al. 2020.
+    d log |dy/dx|/dt is the exact divergence on the sphere. The solver chooses its steps by their
+    error, so that the density is that of the ODE. Mathieu & Nickel 2020; Lou et al. 2020.
+
+    Args:
+        field: The network u.
+        rtol: The relative tolerance of a step.
+        atol: The absolute tolerance of a step.
+        max_steps: The number of steps after which the solver raises an error.
     """
 
     field: TanhField
@@ -79,20 +92,25 @@ class TangentFlow(AbstractBijection):
             end,
             solution.result != diffrax.RESULTS.successful,
             f"The ODE on the sphere was not solved within {self.max_steps} steps at rtol "
-            f"{self.rtol:g}, atol {self.atol:g}. Remedies: raise max_steps, loosen rtol and atol, "
-            "or train at a lower rate.",
+            f"{self.rtol:g}, atol {self.atol:g}. To fix it, raise max_steps, loosen rtol and atol, "
+            "or lower the learning rate.",
         )
         return end / safe_norm(end), log_stretch
 
 
 @storable("rivals.GridFlow")
 class GridFlow(AbstractBijection):
-    """A `TangentFlow` by Runge and Kutta's fourth-order steps: for training, where it is fast.
+    """A `TangentFlow` by fixed fourth-order Runge–Kutta steps, which are fast in training.
 
-    A field learns to exploit the errors of a fixed grid, so each point has a grid of its own: the
-    nodes (i + δ)/steps, with δ the digits of its first coordinate that nothing depends on. And it
-    pays: log stretch is lessened by `cost` · ∫‖dx/dt‖² dt, so that paths stay as short as they
-    can. Fields that go far in no time are those which no grid can follow.
+    Training can exploit the errors of a fixed grid, so each point has its own grid: the nodes
+    (i + δ)/steps, where δ comes from low digits of the first coordinate. In addition, log |dy/dx|
+    is reduced by cost · ∫‖dx/dt‖² dt, which keeps paths short. No grid can follow a field that
+    moves points far in a short time.
+
+    Args:
+        flow: The flow to approximate.
+        steps: The number of steps.
+        cost: The weight of the path's kinetic energy.
     """
 
     flow: TangentFlow

@@ -1,7 +1,7 @@
-"""Monotone rational-quadratic splines that know how far a point is from both ends.
+"""Monotone rational-quadratic splines that keep the distances of a point from both ends.
 
-FlowJAX's spline has one coordinate; near an end the distance from it would be a difference of
-almost equal numbers, and on a sphere that distance is the square of the way to the pole.
+FlowJAX's spline has one coordinate. Near an end the distance from it would be a difference of
+almost equal numbers, and on a sphere that distance is the square of the distance to the pole.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from jaxtyping import Array, Float
 
 Scalar = Float[Array, ""]
 MIN_BIN = 1e-3
-"""Least share of the interval that a bin has."""
+"""The smallest width of a bin, as a share of the interval."""
 MIN_SLOPE = 1e-3
+"""The smallest slope at a knot."""
+MAX_BINS = 500
+"""The largest number of bins, at which half of the interval is taken by `MIN_BIN`."""
 
 
 class Ends(NamedTuple):
@@ -27,18 +30,18 @@ class Ends(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a spline does to a point."""
+    """The image of a point under a spline."""
 
     ends: Ends
     log_slope: Scalar
     log_ratios: Scalar
-    """log of (new low · new high) / (old low · old high): finite also at the ends."""
+    """log of (new low · new high) / (old low · old high), which is finite also at the ends."""
 
 
 class Spline(NamedTuple):
     """s ↦ s' on [0, 1], s' = t_k + H (sξ² + d_k ξζ)/(s + (d_k + d_{k+1} − 2s)ξζ) in bin k.
 
-    ξ = 1 − ζ is the place in the bin, w and H its widths before and after, s = H/w, and d the
+    ξ = 1 − ζ is the position in the bin, w and H its widths before and after, s = H/w, and d the
     slopes at the knots. Gregory & Delbourgo 1982; Durkan et al. 2019.
     """
 
@@ -47,29 +50,29 @@ class Spline(NamedTuple):
     slopes: Float[Array, " knots"]
 
     def forward(self, at: Ends) -> Move:
-        """s'."""
+        """Compute s'."""
         k = _bin(self.before, at)
         xi, zeta = _within(self.before, at, k)
         return self._move(k, xi, zeta)
 
     def inverse(self, at: Ends) -> Move:
-        """s, by the quadratic equation for ξ and its mirror image for ζ."""
+        """Compute s by the quadratic equation for ξ and its mirror image for ζ."""
         k = _bin(self.after, at)
         eta, rest = _within(self.after, at, k)
         s, d0, d1 = self.after[k] / self.before[k], self.slopes[k], self.slopes[k + 1]
-        # From the nearer knot; the farther one's rounding would be stretched apart from it.
+        # Solve from the nearer knot, since the spline may stretch the rounding of the farther one.
         near_low = eta <= rest
         xi, zeta = _root(s, d0, d1, eta), _root(s, d1, d0, rest)
         xi, zeta = jnp.where(near_low, xi, 1 - zeta), jnp.where(near_low, 1 - xi, zeta)
         _, log_slope, log_ratios = self._move(k, xi, zeta)
-        return Move(_place(self.before, k, xi, zeta), -log_slope, -log_ratios)
+        return Move(_position(self.before, k, xi, zeta), -log_slope, -log_ratios)
 
     def _move(self, k, xi: Scalar, zeta: Scalar) -> Move:
         s, d0, d1 = self.after[k] / self.before[k], self.slopes[k], self.slopes[k + 1]
         bottom = s + (d0 + d1 - 2 * s) * xi * zeta
         up, down = (s * xi + d0 * zeta) / bottom, (s * zeta + d1 * xi) / bottom
-        old = _place(self.before, k, xi, zeta)
-        new = _place(self.after, k, xi * up, zeta * down)
+        old = _position(self.before, k, xi, zeta)
+        new = _position(self.after, k, xi * up, zeta * down)
         top = d1 * xi**2 + 2 * s * xi * zeta + d0 * zeta**2
         log_slope = 2 * jnp.log(s / bottom) + jnp.log(top)
         # In the bin at an end the distance cancels from the ratio.
@@ -84,29 +87,29 @@ def _bin(widths: Float[Array, " bins"], at: Ends):
 
 
 def _within(widths: Float[Array, " bins"], at: Ends, k) -> tuple[Scalar, Scalar]:
-    """ξ and ζ = 1 − ξ, both by the distance from the nearer end, which has the finer rounding."""
+    """Compute ξ and ζ = 1 − ξ by the distance from the nearer end, which has finer rounding."""
     below, above = _outside(widths, k)
     xi, zeta = (at.low - below) / widths[k], (at.high - above) / widths[k]
     first, last, by_low = k == 0, k == len(widths) - 1, at.low <= at.high
     return jnp.where(by_low | first, xi, 1 - zeta), jnp.where(by_low & ~last, 1 - xi, zeta)
 
 
-def _place(widths: Float[Array, " bins"], k, xi: Scalar, zeta: Scalar) -> Ends:
+def _position(widths: Float[Array, " bins"], k, xi: Scalar, zeta: Scalar) -> Ends:
     below, above = _outside(widths, k)
     return Ends(below + widths[k] * xi, above + widths[k] * zeta)
 
 
 def _outside(widths: Float[Array, " bins"], k) -> tuple[Scalar, Scalar]:
-    """Lengths of the bins below and above bin k: exactly 0 at the ends."""
+    """Compute the lengths of the bins below and above bin k, exactly 0 at the ends."""
     number = jnp.arange(len(widths))
     return jnp.where(number < k, widths, 0).sum(), jnp.where(number > k, widths, 0).sum()
 
 
 def _root(s: Scalar, d0: Scalar, d1: Scalar, eta: Scalar) -> Scalar:
-    """ξ in [0, 1] with η (s + (d0 + d1 − 2s) ξ (1 − ξ)) = sξ² + d0 ξ (1 − ξ)."""
+    """Solve for ξ in [0, 1]: η (s + (d0 + d1 − 2s) ξ (1 − ξ)) = sξ² + d0 ξ (1 − ξ)."""
     bend = eta * (d0 + d1 - 2 * s)
     a, b = s - d0 + bend, d0 - bend
-    # a + b = s > 0, so that a > 0 where b < 0: neither form loses digits where it is used.
+    # a + b = s > 0, so a > 0 where b < 0, and neither form loses digits where it is used.
     root = jnp.sqrt(b**2 + 4 * a * s * eta)
     plus = b >= 0
     return jnp.where(
@@ -117,16 +120,16 @@ def _root(s: Scalar, d0: Scalar, d1: Scalar, eta: Scalar) -> Scalar:
 
 
 def shares(raw: Float[Array, " bins"]) -> Float[Array, " bins"]:
-    """Positive numbers of sum 1, none below `MIN_BIN`."""
+    """Map reals to positive numbers of sum 1, none below `MIN_BIN`."""
     return MIN_BIN + (1 - len(raw) * MIN_BIN) * jax.nn.softmax(raw)
 
 
 def slopes(raw: Float[Array, " knots"]) -> Float[Array, " knots"]:
-    """Positive numbers, 1 for raw 0."""
+    """Map reals to positive numbers; 0 maps to 1."""
     return MIN_SLOPE + jax.nn.softplus(raw + math.log(math.expm1(1 - MIN_SLOPE)))
 
 
 def check_bins(bins: int) -> None:
-    """Refuse what cannot be a spline."""
-    if not 2 <= bins <= 500:
-        raise ValueError(f"A spline needs 2 to 500 bins, got {bins}.")
+    """Raise `ValueError` if a spline cannot have this number of bins."""
+    if not 2 <= bins <= MAX_BINS:
+        raise ValueError(f"A spline needs 2 to {MAX_BINS} bins, got {bins}.")
