@@ -40,7 +40,7 @@ from benchmarks.real_results import PROTOCOLS, SPLITS, name_of, publish, show, s
 from benchmarks.splits import Recorded, Split, split_rows
 from foliax.density import AbstractDensity, Dataset
 from foliax.estimators import Auto, DirectionalMixture, LocalKernel, ScaleMixtureKernel, Stacking
-from foliax.estimators.auto.policy import FLOW
+from foliax.estimators.dequantized_flow import FLOW
 from foliax.evaluation import metrics
 from foliax.manifolds import Sphere, Torus, conversions
 

@@ -11,7 +11,7 @@ from foliax import io
 from foliax.cli import app, options, tables
 from foliax.cli.console import escape_control_characters
 from foliax.cli.reproduce import PARTS
-from foliax.estimators.auto import get_estimator
+from foliax.estimators import get_estimator
 from foliax.paper import recipes
 
 from .running import QUAKES, run, run_json

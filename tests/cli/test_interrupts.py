@@ -34,7 +34,7 @@ def output(tmp_path):
 
 
 def fit_flow(table, output, number, monkeypatch):
-    monkeypatch.setattr("foliax.estimators.auto.policy.FLOW", TINY)
+    monkeypatch.setattr("foliax.estimators.dequantized_flow.FLOW", TINY)
     how = ("-s", SPHERE, "-m", "flow", "--steps", 20, "-o", output)
     return run("fit", table, *how, code=128 + number).output
 
@@ -43,7 +43,7 @@ def fit_flow(table, output, number, monkeypatch):
 def test_an_interrupted_fit_saves_its_progress_beside_the_old_model(
     table, output, number, monkeypatch
 ):
-    monkeypatch.setattr(console.Stage, "block", lambda *_: os.kill(os.getpid(), number))
+    monkeypatch.setattr(console, "end_if_asked", lambda: os.kill(os.getpid(), number))
     output_text = fit_flow(table, output, number, monkeypatch)
     assert output.read_bytes() == b"a good model"
     assert f"{output} was not changed" in output_text.replace("\n", "")

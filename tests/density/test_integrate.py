@@ -23,7 +23,7 @@ from foliax.density import (
 )
 from foliax.density.batches import log_prob_in_batches
 from foliax.density.integrate import middle
-from foliax.evaluation import drawn, log_densities, samples
+from foliax.evaluation import log_prob_once
 from foliax.manifolds import (
     ByRadii,
     Hyperspherical,
@@ -217,7 +217,7 @@ def test_nan_is_an_error_with_its_row():
     with pytest.raises(OffManifoldError, match="norm is 3"):
         evaluate(d, 3 * d.sample(3, key=jax.random.key(0)))
     with pytest.raises(FloatingPointError, match="row 1"):
-        log_densities(d, rows, key=jax.random.key(0))
+        log_prob_once(d, rows, key=jax.random.key(0))
 
 
 def test_a_draw_that_is_not_finite_is_an_error():

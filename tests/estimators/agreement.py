@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from foliax.evaluation import estimate, log_densities
+from foliax.evaluation import log_prob_once, mean_and_error
 
 
 def reciprocal(density, known, n, *, seed=0):
@@ -12,9 +12,9 @@ def reciprocal(density, known, n, *, seed=0):
     g = `known`, a normalised density that is nowhere large where q is small.
     """
     rows = density.sample(n, key=jax.random.key(seed))
-    log_q, _ = log_densities(density, rows, key=jax.random.key(seed + 1))
-    log_g, _ = log_densities(known, rows, key=jax.random.key(seed + 2))
-    return estimate(np.exp(log_g - log_q))
+    log_q, _ = log_prob_once(density, rows, key=jax.random.key(seed + 1))
+    log_g, _ = log_prob_once(known, rows, key=jax.random.key(seed + 2))
+    return mean_and_error(np.exp(log_g - log_q))
 
 
 def agrees(density, known, n=4000, *, seed=0, error=0.02):

@@ -13,10 +13,9 @@ from foliax import dequantizers
 from foliax.density import RQMC, Dataset, DequantizedDensity, evaluate
 from foliax.dequantizers import HeavyTailed, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.estimators import DequantizedFlow, FitResult, settled
-from foliax.estimators.base import hold_out
-from foliax.estimators.dequantized_flow import ambient_points, check_mass, check_window
-from foliax.evaluation import log_densities
+from foliax.estimators import DequantizedFlow, FitResult, refine_dequantizer
+from foliax.estimators.dequantized_flow import ambient_points, check_solver, check_window
+from foliax.evaluation import log_prob_once
 from foliax.flows import AbstractAmbient, DiscreteODE, Flowjax, FromFlowjax, GaussianMixture
 from foliax.flows.mass import reciprocal_mass
 from foliax.manifolds import (
@@ -219,7 +218,7 @@ def test_an_exploited_solver_is_noticed():
     fitted = spec.fit(Dataset(rows_of(targets.sphere_s2(), 200), Sphere(2)), key=jax.random.key(0))
     assert not fitted.record.events
     wrong = eqx.tree_at(lambda d: d.ambient, fitted.density, replace_fn=Inflated)
-    check_mass(FitResult(wrong, fitted.record), jax.random.key(1))
+    check_solver(FitResult(wrong, fitted.record), jax.random.key(1))
     assert "not 1. Its solver" in fitted.record.events[0]
 
 
@@ -228,17 +227,6 @@ def test_off_manifold_rows_are_named():
     rows[7] *= 2
     with pytest.raises(OffManifoldError, match="Row 7"):
         SPEC.fit(Dataset(rows, Sphere(2)), key=jax.random.key(0))
-
-
-def test_hold_out_is_a_partition():
-    rows, weights = jnp.arange(10.0)[:, None], np.arange(10.0)
-    kept, w, out, v = hold_out(rows, weights, 0.3, jax.random.key(0))
-    assert sorted([*kept[:, 0].tolist(), *out[:, 0].tolist()]) == list(range(10))
-    np.testing.assert_array_equal(kept[:, 0], w)
-    np.testing.assert_array_equal(out[:, 0], v)
-    assert len(hold_out(rows, None, 0.3, jax.random.key(0), 2)[2]) == 2
-    with pytest.raises(ValueError, match="too few"):
-        hold_out(rows[:1], None, 0.5, jax.random.key(0))
 
 
 def test_the_bar_is_silent_without_a_terminal():
@@ -254,14 +242,16 @@ def test_the_bar_is_silent_without_a_terminal():
 def test_a_density_settles_by_its_own_samples():
     """The flow stays as it is, to the bit; q(z | y) covers what the flow has."""
     d = density(ByRadii(Torus(2)))
-    after = settled(d, key=jax.random.key(0), training=Training(steps=300, batch=128, rate=1e-2))
+    after = refine_dequantizer(
+        d, key=jax.random.key(0), training=Training(steps=300, batch=128, rate=1e-2)
+    )
     assert eqx.tree_equal(after.ambient, d.ambient)
     assert after.integrator == d.integrator
     rows = d.sample(400, key=jax.random.key(1))
 
     def logs(part, integrator):
         found = part.with_integrator(integrator)
-        return log_densities(found, rows, key=jax.random.key(2))
+        return log_prob_once(found, rows, key=jax.random.key(2))
 
     exact, _ = logs(d, RQMC(1024, 8))
     first, second = (logs(part, RQMC(4, 8)) for part in (d, after))
@@ -275,4 +265,4 @@ def test_a_density_settles_by_its_own_samples():
 
 def test_where_z_needs_no_sampling_nothing_settles():
     d = density(Sphere(2).dequantization())
-    assert settled(d, key=jax.random.key(0)) is d
+    assert refine_dequantizer(d, key=jax.random.key(0)) is d

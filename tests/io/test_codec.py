@@ -12,6 +12,7 @@ from foliax import manifolds
 from foliax.density import AbstractDensity, AbstractIntegrator
 from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.estimators import DequantizedFlow, LocalKernel, MobiusFlow, Stacking, base
+from foliax.estimators.kernel import base as kernels
 from foliax.estimators.kernel import families
 from foliax.estimators.mixture import AbstractComponents
 from foliax.flows import AbstractAmbient, AbstractAmbientSpec, Flowjax
@@ -19,7 +20,7 @@ from foliax.flows.manifold import bijections, circle
 from foliax.io import ModelFileError
 from foliax.io.annotations import fits
 from foliax.io.codec import Decoder
-from foliax.manifolds import AbstractDequantization, AbstractManifold
+from foliax.manifolds import AbstractDequantization, AbstractManifold, tangent
 from foliax.registry import entry_of
 from foliax.report import views
 from foliax.training import objectives
@@ -108,9 +109,9 @@ INTERFACES = (
     AbstractComponents,
     objectives.AbstractObjective,
     base.AbstractEstimator,
-    components.AbstractKernels,
-    families.AbstractLeaf,
-    tangents.AbstractTangent,
+    kernels.AbstractKernels,
+    families.AbstractKernelFamily,
+    tangent.AbstractTangent,
     bijections.AbstractBijection,
     circle.AbstractCircleMap,
 )

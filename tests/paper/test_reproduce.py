@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from foliax import registry
 from foliax.cli.app import app
 from foliax.estimators import DequantizedFlow
-from foliax.estimators.dequantized_flow import FIRST
+from foliax.estimators.dequantized_flow import START_ROWS
 from foliax.evaluation import Estimate
 from foliax.paper import recipes, results, run, tables, trial
 from foliax.paper.published import OWN_LIMITS, PAPER
@@ -64,7 +64,7 @@ def test_our_rows_see_no_more_draws_than_the_papers():
     for row in recipes.rows():
         if row.method == recipes.OWN and not row.rows:
             most = 1_000_000 if row.table == "table3" else 2_000_000
-            assert row.spec.training.steps * row.spec.training.batch + FIRST <= most
+            assert row.spec.training.steps * row.spec.training.batch + START_ROWS <= most
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
         "table3-unimodal-mobius": 0,
         "table4-procrustes-foliax": 100,
     }
-    assert found["draws"] == draws.get(name, 32 + FIRST)
+    assert found["draws"] == draws.get(name, 32 + START_ROWS)
     assert (trial.RAW_ANGLES in " ".join(found["metrics"])) == (row.table == "table3")
     (line,) = tables.lines(tmp_path, [row], 10)
     kl = found["metrics"]["KL(q‖p)"]

@@ -10,7 +10,7 @@ from foliax.evaluation import (
     bridged_mass,
     compare,
     divergence,
-    log_densities,
+    log_prob_once,
     moments,
     squared_distance,
     total_mass,
@@ -46,7 +46,7 @@ def test_the_sampler_draws_from_the_density(name):
     uniform = jax.vmap(lambda k: target.manifold.sample_uniform(key=k))(
         jax.random.split(jax.random.key(2), n)
     )
-    log_p, _ = log_densities(target, np.asarray(uniform), key=jax.random.key(0))
+    log_p, _ = log_prob_once(target, np.asarray(uniform), key=jax.random.key(0))
     w = np.exp(log_p + target.manifold.log_total_volume())[:, None] * np.asarray(features(uniform))
     error = np.sqrt(drawn.var(0) / n + w.var(0) / n)
     assert (np.abs(drawn.mean(0) - w.mean(0)) < 4.5 * error).all()
@@ -62,11 +62,11 @@ class Scaled(AbstractDensity):
     def __init__(self, inner, log_factor):
         self.inner, self.log_factor, self.manifold = inner, log_factor, inner.manifold
 
-    def log_prob(self, y, *, condition=None, key=None):
+    def _log_prob(self, y, *, condition=None, key=None):
         value, error = self.inner.log_prob(y, key=key)
         return LogProb(value + self.log_factor, error)
 
-    def sample(self, *, condition=None, key):
+    def _sample(self, *, condition=None, key):
         return self.inner.sample(key=key)
 
     work = 1
@@ -126,12 +126,12 @@ class Leaky(AbstractDensity):
     def __init__(self, inner, share):
         self.inner, self.share, self.manifold = inner, share, inner.manifold
 
-    def log_prob(self, y, *, condition=None, key=None):
+    def _log_prob(self, y, *, condition=None, key=None):
         log_uniform = np.log(self.share) - self.manifold.log_total_volume()
         value = self.inner.log_prob(y).value + np.log1p(-self.share)
         return density_target.exactly(jnp.logaddexp(value, log_uniform))
 
-    def sample(self, *, condition=None, key):
+    def _sample(self, *, condition=None, key):
         k1, k2, k3 = jax.random.split(key, 3)
         inside = jax.random.uniform(k1) >= self.share
         return jnp.where(inside, self.inner.sample(key=k2), self.manifold.sample_uniform(key=k3))
@@ -148,7 +148,7 @@ def test_kl_of_a_density_that_leaks_has_a_small_error():
     q, n = Leaky(p, 1e-3), 2000
     height = np.linspace(-1, 1, 200_001)
     points = np.stack([np.sqrt(1 - height**2), 0 * height, height], 1).astype(np.float32)
-    log_q, log_p = (log_densities(d, points, key=jax.random.key(0))[0] for d in (q, p))
+    log_q, log_p = (log_prob_once(d, points, key=jax.random.key(0))[0] for d in (q, p))
     exact = 2 * np.pi * np.trapezoid(np.exp(log_q) * (log_q - log_p), height)
     found = compare(q, p, n, key=jax.random.key(1))
     assert abs(found.kl_qp.value - exact) < 4 * found.kl_qp.error
@@ -164,7 +164,7 @@ def test_procrustes_density_is_that_of_the_two_clouds():
     attraction = tuple(map(tuple, (moved @ cloud.T / sigma**2).tolist()))
     target = targets.Procrustes(Orthogonal(3), attraction)
     rows = np.stack([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(6)])
-    found, _ = log_densities(target, rows.reshape(6, 9).astype(np.float32), key=jax.random.key(0))
+    found, _ = log_prob_once(target, rows.reshape(6, 9).astype(np.float32), key=jax.random.key(0))
     exact = -((moved - rows @ cloud) ** 2).sum((1, 2)) / (2 * sigma**2)
     assert np.ptp(found - exact) < 1e-5 * np.abs(exact).max()
 

@@ -24,10 +24,10 @@ class Blob(AbstractTarget):
     manifold: AbstractManifold
     spread: float = 0.4
 
-    def log_prob(self, y, *, condition=None, key=None):
+    def _log_prob(self, y, *, condition=None, key=None):
         return exactly(-0.1 * jnp.sum(jnp.log1p(y**2)))
 
-    def sample(self, *, condition=None, key):
+    def _sample(self, *, condition=None, key):
         g = self.manifold.dequantization()
         x = 0.5 + self.spread * jax.random.normal(key, (g.ambient_dim,))
         return g.quantize(x)[0]

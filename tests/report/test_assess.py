@@ -9,7 +9,7 @@ import pytest
 
 from foliax.density import Dataset, evaluate
 from foliax.estimators import DirectionalMixture, ScaleMixtureKernel
-from foliax.evaluation import estimate
+from foliax.evaluation import mean_and_error
 from foliax.evaluation.comparison import INDEPENDENT, UNIFORM
 from foliax.io.training_data import TrainingData, collect_training_data, split_rows
 from foliax.manifolds import Naturals
@@ -119,5 +119,5 @@ def test_weights_count_in_coverage_and_scores(density):
     found = measure_coverage(density, values, weights, k1, k2)
     assert found.p_value > 0.01
     assert found.effective_rows == pytest.approx(200)
-    value, error = estimate(values, weights)
-    assert (value, error) == pytest.approx(estimate(values[:200]), rel=0.01)
+    value, error = mean_and_error(values, weights)
+    assert (value, error) == pytest.approx(mean_and_error(values[:200]), rel=0.01)

@@ -173,7 +173,7 @@ def test_a_row_that_is_not_a_number_is_not_hidden(manifold, pilot, always, monke
     density = SHARP.fit(Dataset(rows, manifold), key=KEY).density
     wrong = np.concatenate([rows, np.full((1, manifold.size), np.nan, np.float32)])
     with pytest.raises(FloatingPointError, match="row 100"):
-        metrics.log_densities(density, wrong, key=KEY)
+        metrics.log_prob_once(density, wrong, key=KEY)
 
 
 def test_blocks_hold_every_point_once_and_are_small():
@@ -255,8 +255,8 @@ def test_many_rows_are_fitted_as_well_as_few():
     fitted = spec.fit(Dataset(rows, Sphere(2)), key=KEY)
     assert "carry kernels" in fitted.record.events[-1]
     assert max(len(p.centres) for p in fitted.density.parts) <= 2500
-    scores = [metrics.log_densities(d, test, key=KEY)[0] for d in (whole, fitted.density)]
-    gain = metrics.estimate(scores[1] - scores[0])
+    scores = [metrics.log_prob_once(d, test, key=KEY)[0] for d in (whole, fitted.density)]
+    gain = metrics.mean_and_error(scores[1] - scores[0])
     assert gain.value > -0.03 - 3 * gain.error
     mass = metrics.total_mass(fitted.density, key=KEY, near=whole, share=0.9)
     assert abs(mass.value - 1) < 4 * mass.error + 1e-3

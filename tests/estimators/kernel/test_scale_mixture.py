@@ -129,7 +129,7 @@ def test_pmf_sums_to_one_and_matches_its_samples(name):
     assert eqx.tree_equal(shaped, density)
     start = 0 if name == "naturals" else -60
     values = step * np.arange(start, 4000 if name == "naturals" else 140)[:, None]
-    value, _ = metrics.log_densities(density, values.astype(np.float32), key=KEY)
+    value, _ = metrics.log_prob_once(density, values.astype(np.float32), key=KEY)
     pmf = np.exp(value)
     assert pmf.sum() == pytest.approx(1, abs=1e-3)
     drawn = np.round(density.sample(20_000, key=KEY)[:, 0] / step).astype(int)
@@ -167,8 +167,8 @@ def test_copies_cannot_drive_the_likelihood():
     alone = ScaleMixtureKernel().fit(Dataset(rows, Sphere(2)), key=KEY)
     copied = ScaleMixtureKernel().fit(Dataset(np.repeat(rows, 5, axis=0), Sphere(2)), key=KEY)
     y = cluster(Sphere(2), 50, seed=0)[:50]
-    a, _ = metrics.log_densities(alone.density, y, key=KEY)
-    b, _ = metrics.log_densities(copied.density, y, key=KEY)
+    a, _ = metrics.log_prob_once(alone.density, y, key=KEY)
+    b, _ = metrics.log_prob_once(copied.density, y, key=KEY)
     np.testing.assert_allclose(a, b, atol=1e-4)
 
 
@@ -179,8 +179,8 @@ def test_weights_are_copies():
     one = COARSE.fit(Dataset(rows, Integers(1), weights=repeats.astype(float)), key=KEY).density
     other = COARSE.fit(Dataset(np.repeat(rows, repeats, axis=0), Integers(1)), key=KEY).density
     values = np.arange(-3.0, 12.0, dtype=np.float32)[:, None]
-    a, _ = metrics.log_densities(one, values, key=KEY)
-    b, _ = metrics.log_densities(other, values, key=KEY)
+    a, _ = metrics.log_prob_once(one, values, key=KEY)
+    b, _ = metrics.log_prob_once(other, values, key=KEY)
     np.testing.assert_allclose(a, b, atol=1e-4)
 
 
@@ -236,8 +236,8 @@ def test_one_row_beyond_max_rows_changes_little():
         dataclasses.replace(COARSE, max_rows=most).fit(Dataset(rows, Sphere(2)), key=KEY).density
         for most in (201, 200)
     )
-    a, b = (metrics.log_densities(density, test, key=KEY)[0] for density in (few, many))
-    assert metrics.estimate(b - a).value > -0.1
+    a, b = (metrics.log_prob_once(density, test, key=KEY)[0] for density in (few, many))
+    assert metrics.mean_and_error(b - a).value > -0.1
 
 
 def test_shapes_help_along_a_line():
@@ -248,9 +248,9 @@ def test_shapes_help_along_a_line():
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     scale = ScaleMixtureKernel().fit(Dataset(rows[:300], Sphere(2)), key=KEY).density
     local = LocalKernel().fit(Dataset(rows[:300], Sphere(2)), key=KEY).density
-    a, _ = metrics.log_densities(scale, rows[300:].astype(np.float32), key=KEY)
-    b, _ = metrics.log_densities(local, rows[300:].astype(np.float32), key=KEY)
-    gain = metrics.estimate(b - a)
+    a, _ = metrics.log_prob_once(scale, rows[300:].astype(np.float32), key=KEY)
+    b, _ = metrics.log_prob_once(local, rows[300:].astype(np.float32), key=KEY)
+    gain = metrics.mean_and_error(b - a)
     assert gain.value > 3 * gain.error
 
 
@@ -265,10 +265,10 @@ def test_it_learns_a_mixed_table(spec):
     joint = spec.fit(Dataset(rows[:240], Product(Sphere(2), Naturals(1))), key=KEY).density
     first = spec.fit(Dataset(rows[:240, :3], Sphere(2)), key=KEY).density
     second = spec.fit(Dataset(rows[:240, 3:], Naturals(1)), key=KEY).density
-    a, _ = metrics.log_densities(joint, rows[240:], key=KEY)
-    b = metrics.log_densities(first, rows[240:, :3], key=KEY)[0]
-    b += metrics.log_densities(second, rows[240:, 3:], key=KEY)[0]
-    gain = metrics.estimate(a - b)
+    a, _ = metrics.log_prob_once(joint, rows[240:], key=KEY)
+    b = metrics.log_prob_once(first, rows[240:, :3], key=KEY)[0]
+    b += metrics.log_prob_once(second, rows[240:, 3:], key=KEY)[0]
+    gain = metrics.mean_and_error(a - b)
     assert gain.value > 3 * gain.error, gain
 
 
@@ -354,7 +354,7 @@ def test_copies_count_as_rows_when_components_are_judged():
     rows = np.random.default_rng(0).poisson(1.0, (5000, 1)).astype(np.float32)
     density = ScaleMixtureKernel().fit(Dataset(rows, Naturals(1)), key=KEY).density
     values = np.arange(40.0, dtype=np.float32)[:, None]
-    p = np.exp(metrics.log_densities(density, values, key=KEY)[0])
+    p = np.exp(metrics.log_prob_once(density, values, key=KEY)[0])
     mean = p @ values[:, 0]
     assert p @ (values[:, 0] - mean) ** 2 == pytest.approx(rows.var(), rel=0.1)
 

@@ -18,7 +18,7 @@ from foliax.estimators import (
     MobiusFlow,
     UnsupportedManifoldError,
 )
-from foliax.estimators.manifold_flow.base import uniform
+from foliax.estimators.manifold_flow.base import uniform_sampler
 from foliax.evaluation import metrics
 from foliax.flows import RealNVP
 from foliax.flows.manifold import AbstractBijection
@@ -93,9 +93,9 @@ def shaken(density: PushForward, size: float) -> PushForward:
 def own_mass(density: AbstractDensity, target: density_target.AbstractTarget) -> metrics.Estimate:
     """E_q[p/q] over q's samples: 1 for the target p, which q covers, if q is what it says."""
     rows = density.sample(4000, key=jax.random.key(1))
-    log_q, _ = metrics.log_densities(density, rows, key=KEY)
-    log_p, _ = metrics.log_densities(target, rows, key=KEY)
-    return metrics.estimate(np.exp(log_p - log_q))
+    log_q, _ = metrics.log_prob_once(density, rows, key=KEY)
+    log_p, _ = metrics.log_prob_once(target, rows, key=KEY)
+    return metrics.mean_and_error(np.exp(log_p - log_q))
 
 
 def is_one(mass: metrics.Estimate) -> bool:
@@ -126,11 +126,11 @@ class Heavier(AbstractDensity):
     manifold: AbstractManifold
     right: AbstractDensity
 
-    def log_prob(self, y, *, condition=None, key=None):
+    def _log_prob(self, y, *, condition=None, key=None):
         value, error = self.right.log_prob(y, key=key)
         return LogProb(value + 0.2, error)
 
-    def sample(self, *, condition=None, key):
+    def _sample(self, *, condition=None, key):
         return self.right.sample(key=key)
 
     @property
@@ -188,7 +188,7 @@ def there_and_back(density: PushForward, x):
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_round_trips_in_float32_and_log_stretches(name, trained):
-    x = uniform(CASES[name].target.manifold)(jax.random.key(2), 200)
+    x = uniform_sampler(CASES[name].target.manifold)(jax.random.key(2), 200)
     x = jnp.concatenate([x, jnp.asarray(CASES[name].awkward, jnp.float32)])
     for shake in (0.0, 0.3):
         gap, violation, lengths, there_home, by_autodiff = there_and_back(
@@ -208,9 +208,9 @@ def test_reverse_kl_trains_too_and_many_rows_are_as_few(name):
     fitted = case.spec.fit_target(case.target.manifold, case.target, key=KEY)
     assert fitted.record.history[-1].loss < fitted.record.history[0].loss
     density = fitted.density
-    x = uniform(density.manifold)(jax.random.key(2), 4096)
+    x = uniform_sampler(density.manifold)(jax.random.key(2), 4096)
     y, log_q = jax.jit(jax.vmap(density.push))(x)
-    again, _ = metrics.log_densities(density, np.asarray(y), key=KEY)
+    again, _ = metrics.log_prob_once(density, np.asarray(y), key=KEY)
     np.testing.assert_allclose(log_q, again, atol=2e-3)
     few, log_few = jax.jit(jax.vmap(density.push))(x[:32])
     np.testing.assert_allclose(y[:32], few, atol=1e-5)
@@ -248,4 +248,4 @@ def test_twenty_seeds_do_not_diverge(name):
 def test_a_million_samples_are_finite(name, trained):
     rows = trained(name).sample(1_000_000, key=jax.random.key(7))
     assert np.isfinite(rows).all()
-    metrics.log_densities(trained(name), rows, key=KEY)
+    metrics.log_prob_once(trained(name), rows, key=KEY)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foliax.estimators import ManifoldODE
-from foliax.estimators.manifold_flow.base import uniform
+from foliax.estimators.manifold_flow.base import uniform_sampler
 from foliax.flows.field import TanhField
 from foliax.flows.manifold.ode import tangent_basis, velocity_and_divergence
 from foliax.manifolds import Sphere
@@ -42,14 +42,14 @@ def test_velocity_is_tangent_and_divergence_is_that_of_the_extended_field(d, dep
         jacobian = jax.jacfwd(lambda x: velocity_and_divergence(field, t, x)[0])(x)
         return v @ x, divergence - jnp.trace(jacobian), divergence
 
-    outward, gap, divergence = check(uniform(Sphere(d))(KEY, 50))
+    outward, gap, divergence = check(uniform_sampler(Sphere(d))(KEY, 50))
     assert jnp.abs(outward).max() < 1e-6
     assert jnp.abs(gap).max() < 1e-5
     assert jnp.abs(divergence).max() > 0.1
 
 
 def test_grids_come_near_the_ode_with_their_steps():
-    x = uniform(Sphere(2))(KEY, 40)
+    x = uniform_sampler(Sphere(2))(KEY, 40)
     errors = []
     for steps in (2, 8):
         density = ManifoldODE(16, steps=steps, cost=0.0).build(Sphere(2), key=KEY)
@@ -63,7 +63,7 @@ def test_grids_come_near_the_ode_with_their_steps():
 
 def test_long_paths_cost_both_ways():
     """At least the squared distance from end to end, by Cauchy and Schwarz, times the cost."""
-    x = uniform(Sphere(2))(KEY, 40)
+    x = uniform_sampler(Sphere(2))(KEY, 40)
 
     def trained(cost):
         density = ManifoldODE(16, cost=cost).build(Sphere(2), key=KEY)

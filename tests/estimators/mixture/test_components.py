@@ -19,7 +19,7 @@ from foliax.estimators.mixture import (
     sphere,
     torus,
 )
-from foliax.evaluation import estimate, log_densities
+from foliax.evaluation import log_prob_once, mean_and_error
 from foliax.manifolds.quaternions import rotation_of_quaternion
 
 KEY = jax.random.key(0)
@@ -42,8 +42,8 @@ def test_von_mises_fisher_as_scipy(d, kappa):
     known = vonmises_fisher(mean, kappa).logpdf(y)
     parameters = sphere.Parameters(mean[None], np.array([kappa]))
     family = VonMisesFisherFamily(d, 1e6)
-    np.testing.assert_allclose(family.log_densities(parameters, y)[:, 0], known, atol=1e-8)
-    density = jax.vmap(family.build(parameters).log_densities)(jnp.asarray(y, jnp.float32))
+    np.testing.assert_allclose(family.log_prob_once(parameters, y)[:, 0], known, atol=1e-8)
+    density = jax.vmap(family.build(parameters).log_prob_once)(jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(density[:, 0], known, atol=1e-5 * (5 + np.abs(known).max()))
 
 
@@ -52,8 +52,8 @@ def test_chords_in_float32_at_large_concentrations():
     parameters = sphere.Parameters(mean, np.array([1e8]))
     y = mean + np.array([[0, 1e-4, 0], [8e-5, 0, -6e-5]])
     y = (y / np.linalg.norm(y, axis=1, keepdims=True)).astype(np.float32)
-    exact = family.log_densities(parameters, y / np.linalg.norm(y.astype(float), axis=1)[:, None])
-    found = jax.vmap(family.build(parameters).log_densities)(jnp.asarray(y))
+    exact = family.log_prob_once(parameters, y / np.linalg.norm(y.astype(float), axis=1)[:, None])
+    found = jax.vmap(family.build(parameters).log_prob_once)(jnp.asarray(y))
     np.testing.assert_allclose(found, exact, atol=0.1)
 
 
@@ -150,11 +150,11 @@ def test_samples_and_mass_of_one_component(name):
     uniform = np.asarray(
         jax.jit(jax.vmap(lambda k: where.sample_uniform(key=k)))(jax.random.split(KEY, n))
     )
-    inverse, error = estimate(np.exp(-log_volume - log_densities(q, y, key=KEY)[0]))
+    inverse, error = mean_and_error(np.exp(-log_volume - log_prob_once(q, y, key=KEY)[0]))
     assert abs(inverse - 1) < 4 * error + 1e-5
     # Half of the points from q, half uniform, weighted by q over the mean of both.
     both = np.concatenate([y, uniform])
-    log_q = log_densities(q, both, key=KEY)[0]
+    log_q = log_prob_once(q, both, key=KEY)[0]
     share = np.exp(log_q - np.logaddexp(log_q, -log_volume))
     features = np.asarray(jax.vmap(where.features)(jnp.asarray(both)))
     features = np.concatenate([features, np.ones((2 * n, 1))], axis=1)
@@ -177,11 +177,11 @@ def test_a_wrapped_normal_by_its_fourier_series():
         parameters = torus.Parameters(np.array([[2.5]]), np.array([[[sigma**2]]]))
         waves = np.exp(-(m**2) * sigma**2 / 2) * np.cos(m * (theta[:, None] - 2.5))
         known = (1 + 2 * waves.sum(1)) / (2 * np.pi)
-        found = np.exp(family.log_densities(parameters, theta[:, None]))[:, 0]
+        found = np.exp(family.log_prob_once(parameters, theta[:, None]))[:, 0]
         edge = np.pi * len(family.images(parameters.covariance[0]))
         atol = 2 * norm.pdf(edge, scale=sigma) + 1e-9
         np.testing.assert_allclose(found, known, atol=atol)
-        built = jax.vmap(family.build(parameters).log_densities)(jnp.asarray(theta)[:, None])
+        built = jax.vmap(family.build(parameters).log_prob_once)(jnp.asarray(theta)[:, None])
         np.testing.assert_allclose(np.exp(built)[:, 0], known, atol=atol + 1e-5)
 
 

@@ -12,7 +12,7 @@ from foliax.estimators import UnsupportedManifoldError
 from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, find_family
 from foliax.estimators.mixture.em import EM
 from foliax.estimators.mixture.spec import build_density, prepare_rows
-from foliax.evaluation import compare, estimate, log_densities, total_mass
+from foliax.evaluation import compare, log_prob_once, mean_and_error, total_mass
 from foliax.manifolds import Product, ProjectiveSpace
 from foliax.paper import targets
 
@@ -69,9 +69,9 @@ def test_mass_is_one_and_samples_follow_the_density(name):
     assert abs(mass.value - 1) < 4 * mass.error
     y = density.sample(8000, key=jax.random.key(2))
     ratio = np.exp(
-        log_densities(TARGETS[name], y, key=KEY)[0] - log_densities(density, y, key=KEY)[0]
+        log_prob_once(TARGETS[name], y, key=KEY)[0] - log_prob_once(density, y, key=KEY)[0]
     )
-    value, error = estimate(ratio)
+    value, error = mean_and_error(ratio)
     assert abs(value - 1) < 4 * error
     assert abs(value / 1.05 - 1) > 4 * error
 
@@ -109,7 +109,7 @@ def test_the_density_is_that_of_em(name):
     em, result = run_em(name)
     where, rows = TARGETS[name].manifold, target_rows(name)
     data = prepare_rows(where, em.family, rows, None)
-    value, _ = log_densities(build_density(where, em.family, result.mixture), rows, key=KEY)
+    value, _ = log_prob_once(build_density(where, em.family, result.mixture), rows, key=KEY)
     assert value.mean() == pytest.approx(
         em.mean_log_prob(result.mixture, data.rows, data.weights), abs=1e-5
     )
@@ -124,7 +124,7 @@ def test_twenty_seeds(name):
         density, record = fit(spec, where, rows, jax.random.key(seed))
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(density.log_weights))
         assert np.isfinite(record.history[0].loss)
-    value, _ = log_densities(density, target_rows(name), key=KEY)
+    value, _ = log_prob_once(density, target_rows(name), key=KEY)
     assert np.isfinite(value).all()
 
 
@@ -153,7 +153,7 @@ def test_duplicates(name):
     where = TARGETS[name].manifold
     for spec in (DirectionalMixture(3), DirectionalMixture(choose="held-out")):
         density, _ = fit(spec, where, rows)
-        value, _ = log_densities(
+        value, _ = log_prob_once(
             density, np.concatenate([rows[:1], target_rows(name)[:20]]), key=KEY
         )
         assert np.isfinite(value).all()
