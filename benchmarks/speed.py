@@ -25,13 +25,22 @@ from rich.table import Table
 
 from benchmarks.peers import COUPLINGS, PEERS, WIDTH, MissingPackageError, peer_jobs
 from benchmarks.timing import Job, environment, format_ratio, one_core, ratio, store, time_in_turns
+from foliax.density import Dataset
 from foliax.density.batches import log_prob_in_batches
 from foliax.dequantizers import HeavyTailed
 from foliax.estimators import DequantizedFlow
 from foliax.flows import RealNVP
 from foliax.manifolds import AbstractManifold, Euclidean
 from foliax.paper import targets
-from foliax.training import ELBO, ImportanceWeighted, Training, count_parameters, partition, train
+from foliax.training import (
+    ELBO,
+    Batch,
+    ImportanceWeighted,
+    Training,
+    count_parameters,
+    partition,
+    train,
+)
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 COMMAND = "python -m benchmarks.speed"
@@ -90,7 +99,9 @@ def bare_scan(density, spec: DequantizedFlow, rows: jax.Array) -> Job:
         params, moments = carry
         batch_key, noise_key = jax.random.split(key)
         batch = rows[jax.random.randint(batch_key, (training.batch,), 0, len(rows))]
-        loss, gradient = objective.value_and_grad(params, static, batch, weights, key=noise_key)
+        loss, gradient = objective.value_and_grad(
+            params, static, Batch(batch, weights), key=noise_key
+        )
         updates, moments = optimizer.update(gradient, moments)
         return (optax.apply_updates(params, updates), moments), loss
 

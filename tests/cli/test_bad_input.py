@@ -51,7 +51,7 @@ FIT = {
     "model": (GOOD, ["-s", SPHERE, "-m", "krnel"], "model is one of"),
     "weights": (GOOD, ["-s", SPHERE, "--weights", "v"], "no column 'v' for weights"),
     "negative weight": (with_row("5,20,1,-1"), ["-s", SPHERE, "--weights", "w"], "non-negative"),
-    "mixture of counts": (GOOD, ["-s", "count(n)", "-m", "mixture"], "cannot serve"),
+    "mixture of counts": (GOOD, ["-s", "count(n)", "-m", "mixture"], "does not serve"),
     "one row": ("lat,lon\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct rows"),
     "equal rows": ("lat,lon\n1,2\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct"),
     "nothing left": ("lat,lon\n99,2\n", ["-s", SPHERE, "--drop-invalid"], "None of the 1 rows"),

@@ -173,6 +173,6 @@ def test_compare_fails_if_a_baseline_wins(folder, monkeypatch):
 
     steady = np.linspace(0, 0.1, 20)
     worse = [comparison.Entry("kernel", steady - 1), comparison.Entry("uniform", 2 * steady)]
-    monkeypatch.setattr(comparison, "contest", lambda *args, **kwargs: worse)
+    monkeypatch.setattr(comparison, "compare_estimators", lambda *args, **kwargs: worse)
     found = run_json("compare", folder / "q.csv", "-s", SPHERE, code=1)
     assert found["models"][1]["lead"] < 0

@@ -73,7 +73,7 @@ def test_weights_are_found():
     """Rows of 0.3 p + 0.7 q: EM finds the shares within four standard errors."""
     other = kernel()
     rows = Stacked((S2, other), WEIGHTS).sample(3000, key=KEY)
-    density, _ = stack((S2, other), rows, key=KEY)
+    density, _ = stack((S2, other), Dataset(rows, S2.manifold), key=KEY)
     share = float(jnp.exp(density.log_weights[0]))
     p, q = (np.exp(metrics.log_prob_once(m, rows, key=KEY)[0]) for m in (S2, other))
     information = (((p - q) / (0.3 * p + 0.7 * q)) ** 2).sum()

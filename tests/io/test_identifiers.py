@@ -78,7 +78,7 @@ dequantizers.Beta width depth
 dequantizers.ConditionalFlow layers width depth knots interval
 dequantizers.Gamma width depth
 dequantizers.Normal width depth full
-dequantizers.HeavyTailed width depth full
+dequantizers.Safe width depth full
 dequantizers.Uniform
 dequantizers.AmortisedBeta net
 dequantizers.AmortisedGamma net

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from foliax import registry
 from foliax.cli.app import app
+from foliax.density import Dataset
 from foliax.estimators import DequantizedFlow
 from foliax.estimators.dequantized_flow import START_ROWS
 from foliax.evaluation import Estimate

@@ -193,8 +193,8 @@ def test_files_without_coastlines(tmp_path):
 
 def test_non_finite_samples_are_an_error():
     class Broken(Blob):
-        def sample(self, *, condition=None, key):
-            return super().sample(key=key) * float("nan")
+        def _sample(self, *, condition=None, key):
+            return super()._sample(key=key) * float("nan")
 
     with pytest.raises(FloatingPointError, match="not finite"):
         plots.draw(Broken(PositiveReals(1)), key=KEY)

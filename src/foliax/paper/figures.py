@@ -75,7 +75,7 @@ def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
 def _radius_logs(density: DequantizedDensity, point, radii) -> tuple[Any, Any]:
     model = paramax.unwrap(density)
     features = model.manifold.features(point)
-    joint = jax.vmap(lambda r: jax.nn.logsumexp(model.log_branches_and_cost(point, r)[0]))
+    joint = jax.vmap(lambda r: jax.nn.logsumexp(model.log_branches(point, r)))
     learned = jax.vmap(lambda r: model.dequantizer.log_prob(features, r))
     total = density.log_prob(point).value
     return joint(radii) - total, learned(radii)

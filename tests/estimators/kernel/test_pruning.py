@@ -80,8 +80,9 @@ def test_pruning_does_not_change_the_density(name, how, always):
     manifold = MANIFOLDS[name]
     density = SPECS[how].fit(Dataset(cluster(manifold, 400), manifold), key=KEY).density
     rows = queries(manifold)
-    found, _ = density.log_probs(rows, np.arange(len(rows)), KEY, 4096)
-    expected, _ = log_prob_in_batches(density, rows, np.arange(len(rows)), KEY, 4096)
+    numbers = np.arange(len(rows))
+    found = density.log_prob_rows(rows, numbers, key=KEY, batch_size=4096).value
+    expected = log_prob_in_batches(density, rows, numbers, None, KEY, 4096).value
     np.testing.assert_allclose(found, expected, atol=2e-5, rtol=2e-6)
 
 
@@ -158,7 +159,7 @@ def test_excluded_groups_are_left_out(always):
 def test_an_isolated_row_far_away_has_a_density(always):
     rows = np.concatenate([cluster(Euclidean(1), 300), [[400.0]]]).astype(np.float32)
     density = SHARP.fit(Dataset(rows[:-1], Euclidean(1)), key=KEY).density
-    value, _ = density.log_probs(rows, np.arange(301), KEY, 4096)
+    value = density.log_prob_rows(rows, np.arange(301), key=KEY, batch_size=4096).value
     expected, _ = log_prob_in_batches(density, rows, np.arange(301), KEY, 4096)
     assert expected[-1] < np.sort(expected)[1] - 50, "below both levels"
     np.testing.assert_allclose(value, expected, atol=2e-5, rtol=2e-6)

@@ -33,9 +33,10 @@ def target_rows(name, n=1500, seed=0):
     return TARGETS[name].sample(n, key=jax.random.key(seed))
 
 
-def fit(spec, where, rows, key=KEY, **options):
+def fit(spec, where, rows, key=KEY, weights=None, validation=None):
     """(density, record)."""
-    found = spec.fit(Dataset(rows, where), key=key, **options)
+    held_out = None if validation is None else Dataset(validation, where)
+    found = spec.fit(Dataset(rows, where, weights), key=key, validation=held_out)
     return found.density, found.record
 
 
@@ -92,7 +93,7 @@ def run_em(name):
     """Run EM alone; return it with its result."""
     where, spec = TARGETS[name].manifold, DirectionalMixture()
     em = EM(find_family(where, spec), where.log_total_volume(), 30, 0.0)
-    data = prepare_rows(where, em.family, target_rows(name), None)
+    data = prepare_rows(em.family, Dataset(target_rows(name), where))
     return em, em.run(em.initialize(data, 5, np.random.default_rng(0)), data)
 
 
@@ -218,17 +219,19 @@ def test_refuses_other_manifolds(where):
 
 
 def test_refuses_bad_input():
-    attempt = functools.partial(DirectionalMixture(4).fit, Sphere(2), key=KEY)
+    def attempt(rows, weights=None):
+        return DirectionalMixture(4).fit(Dataset(rows, Sphere(2), weights), key=KEY)
+
     rows = target_rows("S²")[:10]
     with pytest.raises(ValueError, match="3 rows are too few for 4"):
         attempt(rows[:3])
     with pytest.raises(ValueError, match="norm"):
         attempt(2 * rows)
-    with pytest.raises(ValueError, match="10 finite numbers"):
+    with pytest.raises(ValueError, match="10 rows and weights"):
         attempt(rows, weights=np.ones(9))
-    with pytest.raises(ValueError, match="none negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         attempt(rows, weights=-np.ones(10))
-    with pytest.raises(ValueError, match="All weights are 0"):
+    with pytest.raises(ValueError, match="not all zero"):
         attempt(rows, weights=np.zeros(10))
     with pytest.raises(ValueError, match="at least 1"):
         DirectionalMixture(0)

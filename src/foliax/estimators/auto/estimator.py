@@ -97,7 +97,7 @@ class Auto(AbstractEstimator):
         candidates = POLICY.candidates(len(kept), seconds, self.flow, members)
         for candidate, k in zip(candidates, keys, strict=False):
             left = began + seconds - time.monotonic()
-            reserved = sum(m.refit_seconds(len(data), split_here) for m in members)
+            reserved = sum((m.refit_seconds(len(data), split_here) for m in members), 0.0)
             given = POLICY.seconds_for(candidate.name, left, reserved, not members)
             if not self._is_wanted(candidate, members, len(kept), held_out, given, record):
                 continue

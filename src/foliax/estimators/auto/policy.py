@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..base import MIN_ROWS_TO_HOLD_OUT, AbstractEstimator, name_estimator
@@ -69,7 +69,7 @@ class Policy:
     min_rows: int = 1000
 
     def candidates(
-        self, n: int, seconds: float, flow: AbstractEstimator, has_member: list
+        self, n: int, seconds: float, flow: AbstractEstimator, members: Sequence
     ) -> Iterator[Candidate]:
         """Yield the candidates in the order in which they are tried.
 
@@ -77,7 +77,7 @@ class Policy:
             n: How many rows are fitted.
             seconds: The time limit.
             flow: The flow to try.
-            has_member: The members so far; it grows while candidates are consumed.
+            members: Those that were fitted so far; they grow while candidates are consumed.
         """
         scales = ScaleMixtureKernel()
         shaped, mixed, weighing = (
@@ -109,7 +109,7 @@ class Policy:
             # Half as many are shaped, since each takes longer.
             half = dataclasses.replace(scales, max_rows=max(self.min_rows, most // 2))
             other = Candidate("local kernel", LocalKernel(scales=half))
-            yield from (kernel, local, last) if has_member else (last, other, kernel)
+            yield from (kernel, local, last) if members else (last, other, kernel)
 
     def seconds_for(self, name: str, left: float, reserved: float, is_first: bool) -> float:
         """Seconds that a candidate may use.
