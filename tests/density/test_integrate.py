@@ -24,7 +24,7 @@ from foliax.density import (
 )
 from foliax.density.batches import log_prob_in_batches
 from foliax.density.integrate import middle
-from foliax.evaluation import log_prob_once
+from foliax.evaluation import log_prob_once, sample_and_evaluate
 from foliax.manifolds import (
     ByRadii,
     Hyperspherical,

@@ -219,7 +219,7 @@ def test_an_exploited_solver_is_noticed():
     assert not fitted.record.events
     wrong = eqx.tree_at(lambda d: d.ambient, fitted.density, replace_fn=Inflated)
     check_solver(FitResult(wrong, fitted.record), jax.random.key(1))
-    assert "not 1. Its solver" in fitted.record.events[0]
+    assert "not 1. Training exploited the solver" in fitted.record.events[0]
 
 
 def test_off_manifold_rows_are_named():

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from foliax.atomic import atomic_path
-from foliax.tables import Schema, TableError, propose, read_table, write_table
+from foliax.tables import PreparedTable, Schema, TableError, propose, read_table, write_table
 
 from .console import Console
 
@@ -61,7 +61,8 @@ def read(
         TableError: The file cannot be read, or a row is invalid.
     """
     frame = read_table(data)
-    return _prepare(console, frame, schema, None, drop_invalid=drop_invalid, project=project)
+    prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
+    return _collect(console, frame, schema, prepared, None)
 
 
 def read_and_choose_schema(
@@ -92,20 +93,22 @@ def read_and_choose_schema(
         TableError: As in `read`, or the user does not accept the proposal, or a weight is invalid.
     """
     frame = read_table(data)
-    chosen = choose_schema(console, frame, schema, yes)
-    return _prepare(console, frame, chosen, weights, drop_invalid=drop_invalid, project=project)
+    how = {"drop_invalid": drop_invalid, "project": project}
+    if schema is None:
+        chosen = choose_schema(console, frame, schema, yes)
+        prepared = chosen.prepare(frame, **how)
+    else:
+        chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
+    return _collect(console, frame, chosen, prepared, weights)
 
 
-def _prepare(
+def _collect(
     console: Console,
     frame: pd.DataFrame,
     schema: Schema,
+    prepared: PreparedTable,
     weights: str | None,
-    *,
-    drop_invalid: bool,
-    project: bool,
 ) -> Table:
-    prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
     for line in prepared.report:
         console.log(line)
     valid = frame.iloc[prepared.kept]

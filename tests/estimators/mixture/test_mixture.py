@@ -109,7 +109,7 @@ def test_the_likelihood_never_falls(name):
 def test_the_density_is_that_of_em(name):
     em, result = run_em(name)
     where, rows = TARGETS[name].manifold, target_rows(name)
-    data = prepare_rows(where, em.family, rows, None)
+    data = prepare_rows(em.family, Dataset(rows, where))
     value, _ = log_prob_once(build_density(where, em.family, result.mixture), rows, key=KEY)
     assert value.mean() == pytest.approx(
         em.mean_log_prob(result.mixture, data.rows, data.weights), abs=1e-5
