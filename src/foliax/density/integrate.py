@@ -21,16 +21,16 @@ from .log_prob import LogProb
 
 
 class Own(NamedTuple):
-    """The z that a sample of the density came with, which sampling is to go through."""
+    """The z of a sample of the density, which the estimate of its log density includes."""
 
     v: Float[Array, " k"]
     """Its noise."""
     log_weight: Float[Array, ""]
-    """log w: given apart, since far out rounding of v would lose z."""
+    """log w, given separately because the rounding of v loses a z that is far out."""
 
 
 class Integrand(NamedTuple):
-    """What there is to integrate over z, for one y."""
+    """The integrand over z for one y."""
 
     k: int
     """Dimension of z."""
@@ -39,13 +39,13 @@ class Integrand(NamedTuple):
     log_joint: Callable[[Float[Array, " k"]], Float[Array, ""]]
     """Unconstrained u -> log joint(y, z(u)) + log |dz/du|."""
     place: Callable[[Float[Array, " k"]], Float[Array, " k"]]
-    """Uniform noise v -> u of the dequantization density: where the joint is to be found."""
+    """Uniform noise v -> u of the dequantization density, which is where the joint is large."""
     own: Own | None = None
-    """A z ~ p(z | y) that is to be among those that are drawn."""
+    """A z ~ p(z | y) to include among the sampled ones."""
 
 
 class AbstractIntegrator(eqx.Module):
-    """A way to the logarithm of the integral over z, with an error."""
+    """A method that integrates z out and estimates its own error."""
 
     @abc.abstractmethod
     def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
@@ -63,7 +63,7 @@ class AbstractIntegrator(eqx.Module):
 
 @storable("marginal.Exact")
 class Exact(AbstractIntegrator):
-    """Nothing to integrate: z is only branches, which the weight has summed already."""
+    """No integral: z is only branches, which the weight has summed already."""
 
     def __call__(self, integrand: Integrand, *, key: PRNGKeyArray | None) -> LogProb:
         value = integrand.log_weight(jnp.zeros(0))
@@ -81,11 +81,11 @@ class Exact(AbstractIntegrator):
 class Quadrature(AbstractIntegrator):
     """The trapezoidal rule for one-dimensional z, by u = c + s·sinh t, |u − c| ≤ `reach`.
 
-    c and s are the middle and the half-width of the dequantization density; sinh makes the rule
-    fine where the joint is and wide enough for its tails. For smooth joints (tanh, SiLU networks)
-    the error falls exponentially with the number of `nodes`, and 64 would do; with the kinks of
-    ReLU networks it falls like the square, for which the default is made. Error: the difference
-    from the rule of half as many nodes, which overestimates that of the whole.
+    c and s are the middle and the half-width of the dequantization density. sinh makes the rule
+    fine where the joint is large, and wide enough for its tails. For smooth joints (tanh, SiLU
+    networks) the error falls exponentially with the number of nodes, and 64 suffice. With the kinks
+    of ReLU networks it falls quadratically; the default serves these. Error: the difference from
+    the rule with half as many nodes, which overestimates that of the full rule.
     """
 
     nodes: int = eqx.field(static=True, default=352)
@@ -121,12 +121,16 @@ def middle(integrand: Integrand) -> tuple[Float[Array, " k"], Float[Array, " k"]
 
 @storable("marginal.RQMC")
 class RQMC(AbstractIntegrator):
-    """Randomised quasi-Monte Carlo: Sobol' `points`, shifted afresh in each of the `replicates`.
+    """Randomised quasi-Monte Carlo: Sobol' points with an independent shift per replicate.
 
-    Value: log of the mean of the replicates' means; standard error: from their spread. The own z of
-    a sample is put in the place of a point at random of the first replicate, which is shifted to
-    it: then the mean has a reciprocal of mean 1/p, as if all points were independent, since it is
-    what all points together are given that one of them is drawn of p(z | y) instead of q.
+    Value: the log of the mean over all replicates. Standard error: from the spread of their means.
+    The own z of a sample replaces a random point of the first replicate, whose shift moves that
+    point to it. The points are then distributed as if one of them came from p(z | y) instead of q,
+    so the reciprocal of the mean has expectation 1/p.
+
+    Args:
+        points: Points of a replicate, a power of two.
+        replicates: Independent shifts, at least 2; 16 give a reliable standard error.
     """
 
     points: int = eqx.field(static=True, default=64)
@@ -154,7 +158,7 @@ class RQMC(AbstractIntegrator):
             shifts = shifts.at[0, 0].set(integrand.own.v - net[place])
         v = jnp.clip((net + shifts) % 1.0, tiny, 1 - tiny)
         each = jax.vmap(integrand.log_weight)
-        # Many points fill a processor; replicates at once would only take memory.
+        # Many points keep a processor busy; more replicates at a time only take memory.
         log_w = jax.lax.map(each, v) if self.points >= 1024 else jax.vmap(each)(v)
         if integrand.own is not None:
             log_w = log_w.at[0, place].set(integrand.own.log_weight)
@@ -170,7 +174,11 @@ class RQMC(AbstractIntegrator):
 
 @storable("marginal.MonteCarlo")
 class MonteCarlo(AbstractIntegrator):
-    """Plain importance sampling with `samples` independent z; standard error from the weights."""
+    """Importance sampling with independent z; the standard error comes from the weights.
+
+    Args:
+        samples: How many z.
+    """
 
     samples: int = eqx.field(static=True, default=1000)
 

@@ -50,7 +50,7 @@ class DequantizedFlow(AbstractEstimator):
         training: Numbers of the training.
         validation: Share of the rows, and 2,000 at most, held out to choose the parameters, where
             no held-out rows are given.
-        seeds: Independent trainings, of which the best on held-out rows is kept.
+        seeds: Independent trainings; the best on held-out rows is kept.
         precision: Bits of a float, 32 or 64; 64 needs JAX's x64 mode.
         dequantization: The map G; by default the manifold's own.
     """
@@ -234,7 +234,7 @@ def choose_branches(
     Args:
         x: The branches of every row.
         allowed: Which of them may be chosen.
-        key: Chooses directions, of which the one with the fewest ambiguous rows is used.
+        key: Chooses random directions; the one with the fewest ambiguous rows is used.
 
     Returns:
         The branch of each row, and the share of rows with two branches almost as far along.

@@ -108,11 +108,17 @@ def total_mass(
     share: float = 0.5,
     tol: float = math.inf,
 ) -> Estimate:
-    """∫ q by importance sampling, from `share` of `near` and the rest of the uniform density.
+    """Estimate ∫ q by importance sampling, on a manifold of finite volume.
 
-    `near`, a normalised density like q (a target, a kernel estimate), is a control variate too:
-    1 + E[(q − near)/proposal]. Without it only the uniform density is used. For manifolds of finite
-    volume. `tol`: error of the log densities, where reachable.
+    Args:
+        density: The density q.
+        n: How many points.
+        key: Chooses the points and the noise of the log densities.
+        near: A normalised density like q (a target, a kernel estimate). Points are drawn from it,
+            and it is a control variate: 1 + E[(q − near)/proposal]. Without it all points are
+            uniform.
+        share: The share of the points that `near` draws; the others are uniform.
+        tol: The standard error of the log densities to reach, in nats.
     """
     k1, k2, k3 = jax.random.split(key, 3)
     uniform = n if near is None else n - round(share * n)
@@ -127,7 +133,7 @@ def total_mass(
 
 
 def sample_uniform(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> np.ndarray:
-    """n points of the uniform density."""
+    """Draw n points from the uniform density."""
     keys = jax.random.split(key, n)
     return np.asarray(jax.jit(jax.vmap(lambda k: manifold.sample_uniform(key=k)))(keys))
 
@@ -135,9 +141,13 @@ def sample_uniform(manifold: AbstractManifold, n: int, *, key: PRNGKeyArray) -> 
 def controlled_mass(
     value: np.ndarray, log_near: np.ndarray, uniform: float, manifold: AbstractManifold
 ) -> Estimate:
-    """∫ q by the values of q and of a normalised density like it, of which the points are drawn.
+    """Estimate ∫ q from values of q and of a normalised density like it, at the same points.
 
-    But for a share `uniform` of them, which is uniform.
+    Args:
+        value: Log densities of q.
+        log_near: Log densities of the other one, from which the points were drawn.
+        uniform: The share of the points that are uniform instead.
+        manifold: Where the points lie.
     """
     log_proposal = partly_uniform(log_near, uniform, manifold)
     return mean_and_error(1 + np.exp(value - log_proposal) - np.exp(log_near - log_proposal))
@@ -146,11 +156,20 @@ def controlled_mass(
 def bridged_mass(
     density: AbstractDensity, other: AbstractDensity, n: int = 20_000, *, key: PRNGKeyArray
 ) -> Estimate:
-    """∫ q as E_r[q/(q + r)] / E_q[r/(q + r)], by n samples of q and of a normalised r.
+    """Estimate ∫ q as E_r[q/(q + r)] / E_q[r/(q + r)]: bridge sampling, Meng and Wong 1996.
 
-    Meng and Wong 1996. All that is averaged lies between 0 and 1, so that the error can be
-    trusted, on infinite volumes and in many dimensions too; it is small where q and r are alike.
-    And it sees whether q's samples and log densities agree.
+    The averaged values lie between 0 and 1, so the error can be trusted, also on infinite volumes
+    and in many dimensions. It is small where q and r are alike. The estimate also tells whether the
+    samples of q agree with its log densities.
+
+    Args:
+        density: The density q.
+        other: A normalised density r.
+        n: How many samples of each.
+        key: Chooses the samples and the noise of the log densities.
+
+    Raises:
+        ValueError: The samples of the two densities do not overlap.
     """
     k1, k2, k3, k4 = jax.random.split(key, 4)
 
@@ -177,13 +196,19 @@ def compare(
     key: PRNGKeyArray,
     tol: float = math.inf,
 ) -> Comparison:
-    """q against p by n samples of each, and n uniform points, which q's samples hardly reach.
+    """Compare q with p by n samples of each and n uniform points.
 
-    q's log densities at samples have an error of `tol`, where reachable. Rare samples of q where p
-    is next to nothing make KL(q‖p) uncertain if only they are counted: in the mixture of q and the
-    uniform density uniform points stand for them. At these, and for the total mass, which is by
-    samples of p too, the work is fixed: what is made again where it is uncertain is too low in the
-    mean, see :func:`foliax.evaluate`.
+    Rare samples of q where p almost vanishes make KL(q‖p) uncertain. Uniform points, as samples of
+    the mixture of q and the uniform density, reduce that. At uniform points and for the total mass
+    the budget is fixed, because refining uncertain estimates biases them: see
+    :func:`foliax.evaluate`.
+
+    Args:
+        density: The density q.
+        target: The density p, known exactly.
+        n: How many samples of each, and how many uniform points.
+        key: Chooses samples, points and noise.
+        tol: The standard error of q's log densities to reach, in nats.
     """
     k1, k2, k3, k4, k5, k6 = jax.random.split(key, 6)
     from_p, spread = target.sample(n, key=k2), sample_uniform(density.manifold, n, key=k5)
@@ -217,13 +242,13 @@ def compare(
 def partly_uniform(
     log_density: np.ndarray, uniform: float, manifold: AbstractManifold
 ) -> np.ndarray:
-    """Log densities of the mixture that is uniform by a share `uniform`."""
+    """Log densities of the mixture of a density and a share `uniform` of the uniform density."""
     log_uniform = np.log(uniform) - manifold.log_total_volume()
     return np.logaddexp(log_uniform, log_density + np.log1p(-uniform))
 
 
 def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -> Estimate:
-    """∫ a log a/b − a + b by samples of a proposal; KL(a‖b) where both have mass 1."""
+    """Estimate ∫ a log a/b − a + b from samples of a proposal: KL(a‖b) if both have mass 1."""
     a, b = np.exp(log_a - log_proposal), np.exp(log_b - log_proposal)
     # a log a is 0 where a is.
     log_ratio = np.where(a > 0, log_a, log_b) - log_b
@@ -231,14 +256,14 @@ def divergence(log_a: np.ndarray, log_b: np.ndarray, log_proposal: np.ndarray) -
 
 
 def relative_ess(w: np.ndarray) -> Estimate:
-    """(mean w)²/mean w², its error to first order."""
+    """Estimate (mean w)²/mean w², with its error to first order."""
     share, square = w / w.mean(), w**2 / (w**2).mean()
     value = float(w.mean() ** 2 / (w**2).mean())
     return Estimate(value, value * mean_and_error(2 * share - square).error)
 
 
 def self_normalised(log_w: np.ndarray) -> Estimate:
-    """mean(−log w) + log mean w, its error to first order."""
+    """Estimate mean(−log w) + log mean w, with its error to first order."""
     w = np.exp(log_w)
     return Estimate(
         float(np.log(w.mean()) - log_w.mean()), mean_and_error(w / w.mean() - log_w).error
@@ -246,7 +271,7 @@ def self_normalised(log_w: np.ndarray) -> Estimate:
 
 
 def moments(rows: np.ndarray, others: np.ndarray) -> Moments:
-    """Of two sets of independent rows: how far their means and their covariances are apart."""
+    """Squared distances between the means and between the covariances of two samples."""
     products = (
         np.einsum("ni,nj->nij", centred, centred).reshape(len(centred), -1)
         for centred in (part - part.mean(0) for part in (rows, others))
@@ -255,7 +280,7 @@ def moments(rows: np.ndarray, others: np.ndarray) -> Moments:
 
 
 def squared_distance(rows: np.ndarray, others: np.ndarray) -> Estimate:
-    """‖E rows − E others‖², without the bias of finite samples, so that it may be negative.
+    """Estimate ‖E rows − E others‖² without the bias of finite samples, so it may be negative.
 
     With V the covariance of the difference of means, the squared difference has the mean
     ‖Δ‖² + tr V and the variance 4ΔᵀVΔ + 2 tr V².

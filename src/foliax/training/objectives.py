@@ -35,16 +35,19 @@ class AbstractObjective(abc.ABC):
     def log_score(
         self, model: Any, y: Point, *, condition: Condition, samples: int, key: PRNGKeyArray
     ) -> Scalar:
-        """What validation sees of a held-out y: log p(y), or a bound on it by `samples` z."""
+        """Score a held-out y for validation: log p(y), or a bound on it from `samples` z."""
 
 
 @storable("fit.ELBO")
 @dataclasses.dataclass(frozen=True)
 class ELBO(AbstractObjective):
-    """−E_q log w, with `samples` z for each row: the paper's eq. (evidence lower bound).
+    """The evidence lower bound −E_q log w; Brofos et al. 2021.
 
-    `cost`: weight of the ambient path's cost. `over_branches`: the paper's own bound for SO(n),
-    which averages log over the branches too and drops log(branches).
+    Args:
+        samples: How many z for each row.
+        cost: Weight of the ambient path's cost.
+        over_branches: Use the paper's bound for SO(n), which also averages the logarithm over the
+            branches and drops log(branches).
     """
 
     samples: int = 1
@@ -67,29 +70,33 @@ class ELBO(AbstractObjective):
 @storable("fit.ImportanceWeighted")
 @dataclasses.dataclass(frozen=True)
 class ImportanceWeighted(AbstractObjective):
-    """−log (1/K) Σ_k w_k: the paper's eq. (log-likelihood), K = `samples`.
+    """The importance-weighted bound −log (1/K) Σ_k w_k; Brofos et al. 2021.
 
-    Its gradient in q's parameters is doubly reparameterised (Tucker et al. 2019): through z only,
-    each path weighted by the square of its normalised weight. That of the plain estimate has a
-    signal-to-noise ratio that falls with K. The small part of it that is the cost's way through z
-    is weighted along, which spares a second pass.
+    Its gradient in the parameters of q is doubly reparameterised (Tucker et al. 2019): it goes
+    through z only, and each path has the square of its normalised weight. The signal-to-noise ratio
+    of the plain gradient falls with K. The gradient of the cost through z gets the same weights,
+    which saves a second pass.
+
+    Args:
+        samples: K, the number of z for each row.
+        cost: Weight of the ambient path's cost.
     """
 
     samples: int = 8
     cost: float = 1e-3
 
     def value_and_grad(self, params, static, batch, *, key):
-        def drawn(params):
+        def sample_z(params):
             return draw(paramax.unwrap(eqx.combine(params, static)), batch, self.samples, key)
 
-        def weighed(params, z):
+        def weigh(params, z):
             model = paramax.unwrap(eqx.combine(params, static))
             return log_weights(
                 eqx.tree_at(lambda m: m.dequantizer, model, replace_fn=frozen), batch, z
             )
 
-        z, pull_z = jax.vjp(drawn, params)
-        (log_w, cost), pull_w = jax.vjp(weighed, params, z)
+        z, pull_z = jax.vjp(sample_z, params)
+        (log_w, cost), pull_w = jax.vjp(weigh, params, z)
         share = jax.nn.softmax(log_w, axis=1)
         mean_share = -(batch.weights[:, None] * share) / len(batch.rows)
         by_params, by_z = pull_w((mean_share, jnp.full_like(cost, self.cost)))
@@ -120,10 +127,10 @@ class Likelihood(AbstractObjective):
 
 @dataclasses.dataclass(frozen=True)
 class OwnSamples(AbstractObjective):
-    """−log q(z | y) of (y, z) = G(x): what q(z | y) learns from ambient points x, and nothing else.
+    """−log q(z | y) of (y, z) = G(x), which trains q(z | y) only; the rows are ambient points x.
 
-    With x of the flow itself, q(z | y) comes near p(z | y) wherever the flow has mass, and covers
-    it rather than keeping to its middle: the sleep phase of Hinton et al. 1995.
+    If the flow draws x, q(z | y) approaches p(z | y) wherever the flow has mass, and covers it
+    instead of its middle: the sleep phase of Hinton et al. 1995.
     """
 
     def value_and_grad(self, params, static, batch, *, key):
@@ -135,8 +142,8 @@ class OwnSamples(AbstractObjective):
             return -(batch.weights * logs).mean()
 
         value, gradient = jax.value_and_grad(loss)(params.dequantizer)
-        still = jax.tree.map(jnp.zeros_like, params)
-        return value, eqx.tree_at(lambda m: m.dequantizer, still, gradient)
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        return value, eqx.tree_at(lambda m: m.dequantizer, zeros, gradient)
 
     def log_score(self, model, y, *, condition=None, samples=1, key=None):
         y, z = model.dequantization.quantize(y)
@@ -144,9 +151,9 @@ class OwnSamples(AbstractObjective):
 
 
 class ReverseKL(eqx.Module, AbstractObjective):
-    """E_q[log q − log p], for a target p known up to a constant and a q that pushes a base forward.
+    """E_q[log q − log p] for a target p known up to a constant; q pushes a base forward.
 
-    The rows are draws of the base; `model.push(x)` gives (y, log q(y)), differentiable.
+    The rows are samples of the base. `model.push(x)` returns (y, log q(y)) and is differentiable.
     """
 
     target: AbstractDensity

@@ -23,7 +23,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is a kernel, of which one is always fitted."""
+        """Whether it is a kernel. One kernel is always fitted."""
         return "kernel" in self.name
 
 
