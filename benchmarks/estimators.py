@@ -49,7 +49,7 @@ MULTIMODAL = targets.torus_multimodal()
 
 
 def by(steps, batch, rate, **more):
-    return Training(steps=steps, batch=batch, rate=rate, block=500, **more)
+    return Training(steps=steps, batch_size=batch, learning_rate=rate, eval_every=500, **more)
 
 
 TORUS, SPHERE = by(4_000, 256, 5e-3), by(6_000, 256, 5e-3)
@@ -78,7 +78,7 @@ ROWS = {
         0.0207,
     ),
 }
-SHORT = Training(steps=200, batch=64, rate=1e-2, warmup=20, block=50)
+SHORT = Training(steps=200, batch_size=64, learning_rate=1e-2, warmup=20, eval_every=50)
 KERNELS = (ScaleMixtureKernel(), LocalKernel())
 SAMPLED = {
     "scale kernel": KERNELS[0],

@@ -48,56 +48,70 @@ def silu_spline(layers, width):
     return SplineCoupling(layers, width, 2, 8, 4.0, activation="silu")
 
 
-R9 = spec(RealNVP(6, 96, split=5, activation="silu"), 32, 4, steps=12_000, batch=128, rate=2e-3)
+R9 = spec(
+    RealNVP(6, 96, split=5, activation="silu"),
+    32,
+    4,
+    steps=12_000,
+    batch_size=128,
+    learning_rate=2e-3,
+)
 # name: (target, dequantization, estimator, limit of KL(q‖p))
 ROWS = {
     "S² RealNVP": (
         S2,
         S2.manifold.dequantization(),
-        spec(RealNVP(3, 40), 10, 5, steps=10_000, batch=100, rate=3e-3),
+        spec(RealNVP(3, 40), 10, 5, steps=10_000, batch_size=100, learning_rate=3e-3),
         0.010,
     ),
     "S² spline": (
         S2,
         S2.manifold.dequantization(),
-        spec(silu_spline(4, 24), 10, 2, steps=10_000, batch=200, rate=3e-3),
+        spec(silu_spline(4, 24), 10, 2, steps=10_000, batch_size=200, learning_rate=3e-3),
         0.0025,
     ),
     "S² ODE": (
         S2,
         S2.manifold.dequantization(),
-        spec(DiscreteODE(70, 2, 6), 10, 2, steps=4_000, batch=100, rate=3e-3),
+        spec(DiscreteODE(70, 2, 6), 10, 2, steps=4_000, batch_size=100, learning_rate=3e-3),
         0.0015,
     ),
     "T² RealNVP": (
         T2,
         T2.manifold.dequantization(),
-        spec(RealNVP(3, 35), 35, 5, steps=10_000, batch=100, rate=3e-3),
+        spec(RealNVP(3, 35), 35, 5, steps=10_000, batch_size=100, learning_rate=3e-3),
         0.0020,
     ),
     "T² spline": (
         T2,
         T2.manifold.dequantization(),
-        spec(silu_spline(4, 32), 35, 5, steps=10_000, batch=200, rate=3e-3),
+        spec(silu_spline(4, 32), 35, 5, steps=10_000, batch_size=200, learning_rate=3e-3),
         0.0010,
     ),
     "SO(3) quaternions": (
         SO3,
         Quaternions(),
-        spec(silu_spline(5, 40), 10, 2, steps=20_000, batch=200, rate=3e-3),
+        spec(silu_spline(5, 40), 10, 2, steps=20_000, batch_size=200, learning_rate=3e-3),
         0.0025,
     ),
     "SO(3) exponential": (
         SO3,
         ExponentialMap(window=1),
-        spec(silu_spline(5, 40), 10, 1, steps=10_000, batch=200, rate=3e-3),
+        spec(silu_spline(5, 40), 10, 1, steps=10_000, batch_size=200, learning_rate=3e-3),
         0.0207,
     ),
     "SO(3) QR": (SO3, Fold(QR(Stiefel(3, 3))), R9, 0.0207),
     "SO(3) polar": (
         SO3,
         Fold(Polar(Stiefel(3, 3))),
-        spec(RealNVP(6, 64, split=5, activation="silu"), 32, 4, steps=20_000, batch=100, rate=3e-3),
+        spec(
+            RealNVP(6, 64, split=5, activation="silu"),
+            32,
+            4,
+            steps=20_000,
+            batch_size=100,
+            learning_rate=3e-3,
+        ),
         0.0207,
     ),
 }

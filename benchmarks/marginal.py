@@ -97,7 +97,9 @@ def trained(target, sizes: Sizes) -> DequantizedDensity:
         RealNVP(3, 40),
         HeavyTailed(10),
         ImportanceWeighted(5),
-        Training(steps=sizes.steps, batch=100, rate=3e-3, block=min(200, sizes.steps)),
+        Training(
+            steps=sizes.steps, batch_size=100, learning_rate=3e-3, eval_every=min(200, sizes.steps)
+        ),
     )
     rows = jnp.asarray(target.sample(sizes.rows, key=jax.random.key(0)))
     return spec.fit(Dataset(rows, target.manifold), key=jax.random.key(1)).density

@@ -68,7 +68,7 @@ class Sizes:
 
 
 def description(where: str, sizes: Sizes) -> tuple[AbstractManifold, DequantizedFlow]:
-    training = Training(steps=sizes.steps, batch=sizes.batch, block=sizes.block)
+    training = Training(steps=sizes.steps, batch_size=sizes.batch, eval_every=sizes.block)
     ambient = RealNVP(COUPLINGS, WIDTH)
     if where == SPHERE:
         objective = ImportanceWeighted(5)
@@ -92,13 +92,15 @@ def bare_scan(density, spec: DequantizedFlow, rows: jax.Array) -> Job:
     """Return a job that trains by scanned blocks of clipping and Adam, and nothing else."""
     params, static = partition(density)
     training, objective = spec.training, spec.objective
-    optimizer = optax.chain(optax.clip_by_global_norm(training.clip), optax.adam(training.rate))
-    weights = jnp.ones(training.batch)
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(training.clip), optax.adam(training.learning_rate)
+    )
+    weights = jnp.ones(training.batch_size)
 
     def step(carry, key):
         params, moments = carry
         batch_key, noise_key = jax.random.split(key)
-        batch = rows[jax.random.randint(batch_key, (training.batch,), 0, len(rows))]
+        batch = rows[jax.random.randint(batch_key, (training.batch_size,), 0, len(rows))]
         loss, gradient = objective.value_and_grad(
             params, static, Batch(batch, weights), key=noise_key
         )
@@ -107,13 +109,13 @@ def bare_scan(density, spec: DequantizedFlow, rows: jax.Array) -> Job:
 
     @jax.jit
     def block(carry, key):
-        return jax.lax.scan(step, carry, jax.random.split(key, training.block))
+        return jax.lax.scan(step, carry, jax.random.split(key, training.eval_every))
 
     start = (params, optimizer.init(params))
 
     def run():
         carry, key = start, jax.random.key(2)
-        for number in range(training.steps // training.block):
+        for number in range(training.steps // training.eval_every):
             carry, losses = block(carry, jax.random.fold_in(key, number))
         return jax.block_until_ready((carry, losses))
 

@@ -23,7 +23,7 @@ def main() -> None:
         SplineCoupling(4, 24, 2, 8, 4.0, activation="silu"),
         HeavyTailed(10),
         ImportanceWeighted(2),
-        Training(steps=4000, batch=200, rate=3e-3, patience=8),
+        Training(steps=4000, batch_size=200, learning_rate=3e-3, patience=8),
     )
     console.print(f"Fitting {len(rows)} points on S² ...")
     with training_bar() as bar:

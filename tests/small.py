@@ -18,7 +18,7 @@ SPEC = DequantizedFlow(
     RealNVP(2, 8),
     HeavyTailed(4),
     ImportanceWeighted(2),
-    Training(steps=60, batch=32, block=20, rate=5e-3, warmup=5),
+    Training(steps=60, batch_size=32, eval_every=20, learning_rate=5e-3, warmup=5),
 )
 
 

@@ -29,7 +29,10 @@ PLACES = pd.DataFrame({"lat": RANDOM.normal(-20, 5, 40), "lon": RANDOM.normal(18
 SCHEMA = "sphere(lat=lat, lon=lon)"
 # A flow of little training, beside the default, for the checks are of the estimator.
 QUICK = DequantizedFlow(
-    GaussianMixture(1), HeavyTailed(2), training=Training(steps=2, block=2, batch=8), validation=0.0
+    GaussianMixture(1),
+    HeavyTailed(2),
+    training=Training(steps=2, eval_every=2, batch_size=8),
+    validation_fraction=0.0,
 )
 EXPECTED_TO_FAIL = {
     "check_methods_subset_invariance": "float32: batches of other sizes differ by 2e-7",

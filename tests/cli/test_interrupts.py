@@ -15,7 +15,7 @@ from foliax.flows import RealNVP
 from .running import QUAKES, run
 
 SPHERE = "sphere(lat=lat, lon=long)"
-TINY = DequantizedFlow(RealNVP(1, 4), training=Training(steps=20, batch=8, block=5))
+TINY = DequantizedFlow(RealNVP(1, 4), training=Training(steps=20, batch_size=8, eval_every=5))
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 

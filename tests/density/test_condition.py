@@ -40,7 +40,7 @@ def true_log_prob(rows, condition):
 @pytest.fixture(scope="module")
 def density():
     rows, condition = conditional_rows(4000, 1)
-    training = Training(steps=600, batch=256, rate=1e-2, block=300)
+    training = Training(steps=600, batch_size=256, learning_rate=1e-2, eval_every=300)
     flow = DequantizedFlow(RealNVP(3, 24, activation="tanh"), objective=ELBO(), training=training)
     return flow.fit(Dataset(rows, Sphere(2), condition=condition), key=KEY).density
 

@@ -29,7 +29,7 @@ from ..small import SPEC
 
 KEY = jax.random.key(0)
 RANDOM = np.random.default_rng(0)
-FLOW = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=4, block=2))
+FLOW = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=4, eval_every=2))
 ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
 
 
@@ -291,7 +291,7 @@ def test_one_kernel_is_tried_however_late_it_is(monkeypatch):
 
 
 def test_a_flow_gets_the_time_that_is_left():
-    assert NAMED_FLOW.with_time_limit(12.0).training.seconds == 12.0
+    assert NAMED_FLOW.with_time_limit(12.0).training.time_limit == 12.0
     assert LocalKernel().with_time_limit(12.0) == LocalKernel()
 
 

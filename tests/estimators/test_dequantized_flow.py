@@ -38,7 +38,10 @@ from ..small import SPEC, density, rows_of
 
 KEY = jax.random.key(0)
 COUNTS = DequantizedFlow(
-    GaussianMixture(6), HeavyTailed(8), ImportanceWeighted(4), Training(steps=1500, rate=1e-2)
+    GaussianMixture(6),
+    HeavyTailed(8),
+    ImportanceWeighted(4),
+    Training(steps=1500, learning_rate=1e-2),
 )
 
 
@@ -167,14 +170,14 @@ def test_mass_outside_the_window_is_reported(width, lost):
 
 def test_whole_numbers_and_lists_are_welcome():
     counts = [[int(v)] for v in poisson_and_binomial(60)[:, 0]]
-    quick = dataclasses.replace(COUNTS, training=Training(steps=20, block=20))
+    quick = dataclasses.replace(COUNTS, training=Training(steps=20, eval_every=20))
     density = quick.fit(Dataset(counts, Naturals(1)), key=jax.random.key(0)).density
     found = evaluate(density, np.array([[0], [3]]))
     np.testing.assert_allclose(found.value, evaluate(density, [[0.0], [3.0]]).value)
 
 
 def test_one_column_needs_no_choice_of_flow():
-    plain = DequantizedFlow(training=Training(steps=20, block=20))
+    plain = DequantizedFlow(training=Training(steps=20, eval_every=20))
     density = plain.fit(
         Dataset(np.zeros((9, 1)) + np.arange(9.0)[:, None], Euclidean(1)), key=KEY
     ).density
@@ -242,7 +245,7 @@ def test_a_density_settles_by_its_own_samples():
     """The flow stays as it is, to the bit; q(z | y) covers what the flow has."""
     d = density(ByRadii(Torus(2)))
     after = refine_dequantizer(
-        d, key=jax.random.key(0), training=Training(steps=300, batch=128, rate=1e-2)
+        d, key=jax.random.key(0), training=Training(steps=300, batch_size=128, learning_rate=1e-2)
     )
     assert eqx.tree_equal(after.ambient, d.ambient)
     assert after.integrator == d.integrator

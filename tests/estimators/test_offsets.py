@@ -26,7 +26,7 @@ from ..cli.running import run, run_json
 
 KEY = jax.random.key(0)
 N = 300
-QUICK = foliax.Training(steps=60, batch=64, block=30)
+QUICK = foliax.Training(steps=60, batch_size=64, eval_every=30)
 FLOWS = {
     1: foliax.DequantizedFlow(GaussianMixture(4), training=QUICK),
     2: foliax.DequantizedFlow(RealNVP(2, 8), training=QUICK),

@@ -56,12 +56,17 @@ def test_an_old_file_has_its_spec_and_record(name):
 
 def test_the_fields_of_an_old_spec_keep_their_values():
     spec = io.load(FOLDER / "stack.foliax").spec
-    assert (spec.validation, spec.prior) == (0.3, 5.0)
+    assert (spec.validation_fraction, spec.prior) == (0.3, 5.0)
     kernel, flow = spec.specs
     assert (kernel.smallest, kernel.largest) == (0.5, 1.4e8)
     assert (flow.ambient.components, flow.dequantizer.width, flow.objective.samples) == (2, 4, 2)
     training = flow.training
-    assert (training.steps, training.batch, training.block, training.warmup) == (20, 16, 10, 2)
+    assert (training.steps, training.batch_size, training.eval_every, training.warmup) == (
+        20,
+        16,
+        10,
+        2,
+    )
 
 
 def test_an_old_table_has_its_schema_and_rows():

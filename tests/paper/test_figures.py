@@ -24,7 +24,7 @@ from .. import small
 def tiny_row(name, quick=True, steps=5):
     """A row that trains for a few steps."""
     row = recipes.find_row(name, quick)
-    training = Training(steps=steps, batch=8, block=5)
+    training = Training(steps=steps, batch_size=8, eval_every=5)
     spec = dataclasses.replace(
         row.spec,
         ambient=RealNVP(2, 8, activation="silu"),

@@ -21,7 +21,7 @@ STORED = Path(__file__).parents[2] / "results"
 
 def tiny(row):
     """Shorten a row, so that a trial takes seconds."""
-    training = Training(steps=4, batch=8, block=2)
+    training = Training(steps=4, batch_size=8, eval_every=2)
     return dataclasses.replace(
         row, spec=dataclasses.replace(row.spec, training=training), points=64, rows=row.rows and 100
     )
@@ -65,7 +65,7 @@ def test_our_rows_see_no_more_draws_than_the_papers():
     for row in recipes.rows():
         if row.method == recipes.OWN and not row.rows:
             most = 1_000_000 if row.table == "table3" else 2_000_000
-            assert row.spec.training.steps * row.spec.training.batch + START_ROWS <= most
+            assert row.spec.training.steps * row.spec.training.batch_size + START_ROWS <= most
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,8 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     assert f"{kl.value:.5f} ± {kl.error:.5f}" in tables.markdown([line])
     # A trial with other settings does not count as stored.
     other = dataclasses.replace(
-        row, spec=dataclasses.replace(row.spec, training=Training(steps=5, batch=8, block=2))
+        row,
+        spec=dataclasses.replace(row.spec, training=Training(steps=5, batch_size=8, eval_every=2)),
     )
     assert results.Results(tmp_path).find(other, 3) is None
 
@@ -129,7 +130,7 @@ def changed(row, **training):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("table1-s2-mobius", lambda row: changed(row, rate=6e-3)),
+        ("table1-s2-mobius", lambda row: changed(row, learning_rate=6e-3)),
         ("table1-s2-foliax", lambda row: changed(row, cut=0.5)),
         ("table1-s2-foliax", lambda row: dataclasses.replace(row, points=9_999)),
         ("table4-so-3-foliax", lambda row: dataclasses.replace(row, rows=84_801)),
@@ -163,7 +164,7 @@ def test_a_trial_counts_when_a_class_or_a_field_gets_another_name(monkeypatch):
     }
     monkeypatch.setattr(registry, "_by_identifier", known)
     assert results.has_settings(older, row, 0)
-    assert not results.has_settings(older, changed(row, rate=6e-3), 0)
+    assert not results.has_settings(older, changed(row, learning_rate=6e-3), 0)
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,9 @@ class Explosive(ImportanceWeighted):
 
 def test_a_divergence_is_taken_back_and_reported():
     # Adam's steps are as large as the rate: at this one the parameters pass 1e3 in a block.
-    wild = dataclasses.replace(SPEC.training, rate=300.0, warmup=0, clip=1e9, cut=1e-5)
+    wild = dataclasses.replace(
+        SPEC.training, learning_rate=300.0, warmup=0, clip=1e9, lr_backoff=1e-5
+    )
     trained, record = run(objective=Explosive(2), training=wild)
     assert any("went back, learning rate × 1e-05" in event for event in record.events)
     assert all(np.isfinite(a).all() for a in leaves(trained) if a.dtype.kind == "f")
@@ -163,20 +165,20 @@ class NanGradient(ImportanceWeighted):
 
 
 def test_parameters_that_are_not_finite_are_noticed_at_once():
-    one = dataclasses.replace(SPEC.training, steps=1, block=1)
+    one = dataclasses.replace(SPEC.training, steps=1, eval_every=1)
     with pytest.raises(TrainingDivergedError, match="parameters that are not finite"):
         run(objective=NanGradient(2), training=one, validation=None)
 
 
 def test_patience():
-    lazy = dataclasses.replace(SPEC.training, steps=400, patience=2, rate=1e-12)
+    lazy = dataclasses.replace(SPEC.training, steps=400, patience=2, learning_rate=1e-12)
     _, record = run(training=lazy)
     assert record.stopped == "no improvement for 2 blocks"
     assert record.history[-1].step < 400
 
 
 def test_no_block_is_begun_after_the_time_limit():
-    trained, record = run(training=dataclasses.replace(SPEC.training, seconds=1e-9))
+    trained, record = run(training=dataclasses.replace(SPEC.training, time_limit=1e-9))
     assert len(record.history) == 1
     assert record.stopped == "reached the time limit of 0 s"
     assert not same_bits(trained, built())
@@ -217,7 +219,7 @@ def test_fresh_draws_and_weights():
 def test_zero_weights_leave_rows_out():
     far = -ROWS
     rows, weights = jnp.concatenate([ROWS, far]), jnp.repeat(jnp.array([1.0, 0.0]), len(ROWS))
-    long = dataclasses.replace(SPEC.training, steps=300, batch=64)
+    long = dataclasses.replace(SPEC.training, steps=300, batch_size=64)
     rows_and_weights = Dataset(rows, TARGET.manifold, weights)
     weighted, _ = train(built(), rows_and_weights, key=jax.random.key(0), training=long)
     both, _ = train(built(), Dataset(rows, TARGET.manifold), key=jax.random.key(0), training=long)
@@ -234,7 +236,7 @@ def test_refusals():
         train(built(), lost, key=jax.random.key(0))
     for bad, message in (
         ({"steps": 0}, "steps >= 1"),
-        ({"rate": 0.0}, "rate > 0"),
+        ({"learning_rate": 0.0}, "learning_rate > 0"),
         ({"schedule": "cosin"}, "'cosine' or 'constant'"),
         ({"ema": 1.0}, "ema < 1"),
     ):
@@ -244,7 +246,7 @@ def test_refusals():
 
 @pytest.mark.slow
 def test_twenty_seeds_none_divergent():
-    hot = dataclasses.replace(SPEC.training, steps=500, block=100, rate=5e-3)
+    hot = dataclasses.replace(SPEC.training, steps=500, eval_every=100, learning_rate=5e-3)
     for seed in range(20):
         _, record = run(key=jax.random.key(seed), training=hot)
         assert not record.events

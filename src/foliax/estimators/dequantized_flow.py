@@ -35,7 +35,7 @@ MAX_LOST_MASS = 1e-3
 """Mass outside the window that is not worth a warning."""
 
 
-@storable("fit.DequantizedFlow")
+@storable("fit.DequantizedFlow", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class DequantizedFlow(AbstractEstimator):
     """A density by dequantization: a flow on R^m, a q(z | y), an objective and a training.
@@ -48,8 +48,8 @@ class DequantizedFlow(AbstractEstimator):
         dequantizer: The density q(z | y).
         objective: The loss.
         training: Numbers of the training.
-        validation: Share of the rows, and 2,000 at most, held out to choose the parameters, where
-            no held-out rows are given.
+        validation_fraction: Share of the rows, and 2,000 at most, held out to choose the
+            parameters, where no held-out rows are given.
         seeds: Independent trainings; the best on held-out rows is kept.
         precision: Bits of a float, 32 or 64; 64 needs JAX's x64 mode.
         dequantization: The map G; by default the manifold's own.
@@ -59,16 +59,21 @@ class DequantizedFlow(AbstractEstimator):
     dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=HeavyTailed)
     objective: AbstractObjective = dataclasses.field(default_factory=ImportanceWeighted)
     training: Training = dataclasses.field(default_factory=Training)
-    validation: float = 0.1
+    validation_fraction: float = 0.1
     seeds: int = 1
     precision: int = 32
     dequantization: AbstractDequantization | None = None
 
     def __post_init__(self):
-        if self.seeds < 1 or self.precision not in (32, 64) or not 0 <= self.validation < 1:
+        if (
+            self.seeds < 1
+            or self.precision not in (32, 64)
+            or not 0 <= self.validation_fraction < 1
+        ):
             raise ValueError(
-                "DequantizedFlow needs seeds >= 1, precision 32 or 64 and 0 <= validation < 1, got "
-                f"{self.seeds}, {self.precision} and {self.validation}."
+                "DequantizedFlow needs seeds >= 1, precision 32 or 64 and 0 <= validation_fraction "
+                "< 1, got "
+                f"{self.seeds}, {self.precision} and {self.validation_fraction}."
             )
 
     def build(self, data: Dataset, *, key: PRNGKeyArray) -> DequantizedDensity:
@@ -90,7 +95,7 @@ class DequantizedFlow(AbstractEstimator):
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def with_time_limit(self, seconds: float) -> DequantizedFlow:
-        training = dataclasses.replace(self.training, seconds=max(seconds, 1.0))
+        training = dataclasses.replace(self.training, time_limit=max(seconds, 1.0))
         return dataclasses.replace(self, training=training)
 
     def _fit(
@@ -105,9 +110,9 @@ class DequantizedFlow(AbstractEstimator):
         if data.is_sampler:
             start = Dataset(data.rows(split_key, START_ROWS), data.manifold)
         else:
-            if validation is None and self.validation > 0:
+            if validation is None and self.validation_fraction > 0:
                 data, validation = data.split(
-                    self.validation, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
+                    self.validation_fraction, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
                 )
             data = start = self._on_device(data)
         if validation is not None:
@@ -151,7 +156,7 @@ FLOW = DequantizedFlow(
     SplineCoupling(6, 64, 2, 12, 4.0, activation="silu"),
     HeavyTailed(32),
     ImportanceWeighted(4),
-    Training(steps=6000, batch=256, rate=2e-3, warmup=200, patience=8),
+    Training(steps=6000, batch_size=256, learning_rate=2e-3, warmup=200, patience=8),
 )
 """The flow that users get by name."""
 name_estimator("flow", lambda: FLOW)

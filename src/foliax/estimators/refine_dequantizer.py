@@ -47,7 +47,7 @@ def refine_dequantizer(
         density,
         Dataset(x[MAX_HELD_OUT_ROWS:], space),
         key=train_key,
-        training=training or Training(steps=1000, batch=256, rate=3e-3, ema=0.99),
+        training=training or Training(steps=1000, batch_size=256, learning_rate=3e-3, ema=0.99),
         objective=OwnSamples(),
         validation=Dataset(x[:MAX_HELD_OUT_ROWS], space),
     )

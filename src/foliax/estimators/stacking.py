@@ -51,24 +51,26 @@ def stack(
     return Stacked(tuple(members[k] for k in kept), log_weights), score
 
 
-@storable("stacking.Stacking")
+@storable("stacking.Stacking", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class Stacking(AbstractEstimator):
     """Several estimators fitted to the same part of the rows and stacked on the rest.
 
     Args:
         specs: The estimators.
-        validation: Share of the rows held out, where no held-out rows are given.
+        validation_fraction: Share of the rows held out, where no held-out rows are given.
         prior: The weights' Dirichlet prior, in rows.
     """
 
     specs: tuple[AbstractEstimator, ...]
-    validation: float = 0.1
+    validation_fraction: float = 0.1
     prior: float = 1.0
 
     def __post_init__(self):
-        if not self.specs or not 0 < self.validation < 1:
-            raise ValueError("Stacking needs at least one estimator and 0 < validation < 1.")
+        if not self.specs or not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                "Stacking needs at least one estimator and 0 < validation_fraction < 1."
+            )
 
     def _fit(
         self,
@@ -81,7 +83,7 @@ class Stacking(AbstractEstimator):
         began = time.monotonic()
         split_key, stack_key, *keys = jax.random.split(key, 2 + len(self.specs))
         if validation is None:
-            data, validation = data.split(self.validation, key=split_key)
+            data, validation = data.split(self.validation_fraction, key=split_key)
         results = [
             spec.fit(
                 data,

@@ -92,7 +92,7 @@ class Row:
     def quick(self) -> Row:
         """Return the row with few steps and few samples, to see that it runs."""
         training = self.spec.training
-        fewer = dataclasses.replace(training, steps=max(200, training.steps // 10), block=200)
+        fewer = dataclasses.replace(training, steps=max(200, training.steps // 10), eval_every=200)
         spec = dataclasses.replace(self.spec, training=fewer)
         return dataclasses.replace(self, spec=spec, points=QUICK_POINTS)
 
@@ -116,7 +116,7 @@ def own_recipe(
 
     On O(3) and SO(3) it has about a thousandth of the paper's parameters.
     """
-    by = {"steps": steps, "batch": batch, "rate": 3e-3, "warmup": 200}
+    by = {"steps": steps, "batch_size": batch, "learning_rate": 3e-3, "warmup": 200}
     return flow(Residual(layers, width, components), 10, ImportanceWeighted(2), **by)
 
 
@@ -172,8 +172,8 @@ def _sphere(
     density = {2: "S²", 3: "S³"}[d]
     ode, nvp = DiscreteODE(*field, 6), RealNVP(3, coupling)
     steps, on_sphere = {2: (4_000, 2_500), 3: (2_500, 2_000)}[d]
-    by_ode = {"steps": steps, "batch": 100, "rate": 3e-3, "warmup": 200}
-    by_nvp = {"steps": 7_000, "batch": 100, "rate": 3e-3, "warmup": 200}
+    by_ode = {"steps": steps, "batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
+    by_nvp = {"steps": 7_000, "batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
     specs = {
         "Deq. ODE (ELBO)": flow(ode, 10, ELBO(), **by_ode),
         "Deq. ODE (I.S.)": flow(ode, 10, ImportanceWeighted(2), **by_ode),
@@ -181,7 +181,7 @@ def _sphere(
         "Deq. RealNVP (I.S.)": flow(nvp, radius, ImportanceWeighted(5), **by_nvp),
         # By likelihood: with the paper's reverse KL, three of five trials missed the limit.
         "Man. ODE": ManifoldODE(*field, cost=1e-3, training=Training(on_sphere, 100, 3e-3)),
-        "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, block=500)),
+        "Möbius": dataclasses.replace(mobius, training=Training(6_000, 256, 5e-3, eval_every=500)),
         OWN: own_recipe(9_900, 200) if d == 2 else own_recipe(9_900),
     }
     # Evaluating an ODE is slow, and its KL has a small variance.
@@ -208,17 +208,23 @@ def uses_ode_solver(spec: Spec) -> bool:
 
 def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
     """Return the rows of one density in table 3."""
-    by = {"batch": 100, "rate": 3e-3, "warmup": 200}
+    by = {"batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
     nvp, torus = RealNVP(3, 35), Torus(2)
     # Modulus: all 25 shifts by up to two turns. At 3e-3 the unimodal density does not train.
     methods: dict[str, tuple[Spec, Space]] = {
         "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), steps=10_000, **by), torus),
         "Deq. RealNVP (I.S.)": (flow(nvp, 35, ImportanceWeighted(5), steps=5_000, **by), torus),
         "Modulus": (
-            flow(RealNVP(3, 40), 1, ImportanceWeighted(1), steps=5_000, **by | {"rate": 1e-3}),
+            flow(
+                RealNVP(3, 40),
+                1,
+                ImportanceWeighted(1),
+                steps=5_000,
+                **by | {"learning_rate": 1e-3},
+            ),
             Wrapping(torus, 2),
         ),
-        "Möbius": (MobiusFlow(9, training=Training(4_000, 256, 5e-3, block=500)), torus),
+        "Möbius": (MobiusFlow(9, training=Training(4_000, 256, 5e-3, eval_every=500)), torus),
         OWN: (own_recipe(5_000), Wrapping(torus, 1)),
     }
     target = same_every_trial(make)
@@ -259,7 +265,7 @@ def _orthogonal(
     """Return the rows of one density in table 4, which have fixed training sets."""
     polar, qr, quaternions = dequantizations
     steps, samples = flows.steps, flows.samples
-    by = {"batch": 100, "rate": 3e-3, "warmup": 200}
+    by = {"batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
     of = functools.partial(flow, RealNVP(6, 64, split=5, activation=flows.activation), 32, **by)
     methods = {
         "ELBO - Polar": (of(ELBO(), steps=steps[0]), polar),

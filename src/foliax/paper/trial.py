@@ -112,7 +112,7 @@ def fit(row: Row, number: int) -> tuple[FitResult, int]:
     """
     target, training = row.target(number), row.spec.training
     rows_key, fit_key = jax.random.split(trial_key(row, number), 5)[:2]
-    drawn = training.steps * training.batch
+    drawn = training.steps * training.batch_size
     match row.spec:
         case MobiusFlow() as spec:
             fitted, draws = spec.fit_target(target.manifold, target, key=fit_key), 0

@@ -66,7 +66,7 @@ def train(
     params, static = partition(density)
     record = Record(count_parameters(density))
     # Exclude the time limit, so that changing it does not recompile.
-    timeless = dataclasses.replace(training, seconds=0.0)
+    timeless = dataclasses.replace(training, time_limit=0.0)
     source = (None, data.rows) if data.is_sampler else (to_device(data), None)
     run = Run(static, timeless, objective, *source, key)
     held_out = None if validation is None else to_device(validation)
@@ -112,8 +112,8 @@ def _note_block(
         record.stopped = "all steps done"
     elif _out_of_patience(state, training):
         record.stopped = f"no improvement for {training.patience} blocks"
-    elif 0 < training.seconds <= record.seconds:
-        record.stopped = f"reached the time limit of {training.seconds:.0f} s"
+    elif 0 < training.time_limit <= record.seconds:
+        record.stopped = f"reached the time limit of {training.time_limit:.0f} s"
         record.events.append(f"Out of time after step {block.step}: kept the best so far.")
     return block
 
@@ -134,12 +134,12 @@ def _attempt(run: Run, state: State, held_out: Batch | None) -> tuple[State, flo
 
 def _back_off(state: State, training: Training, tried: int, record: Record, what: str) -> State:
     """Return to the start of the block with a smaller learning rate, or give up."""
-    step, factor = int(state.step), float(state.rate_factor) * training.cut
+    step, factor = int(state.step), float(state.rate_factor) * training.lr_backoff
     if tried > training.retries:
         raise TrainingDivergedError(
             f"Training diverged after step {step} ({what}); {training.retries} smaller rates did "
-            f"not help, the last {training.rate * float(state.rate_factor):.2g}. Check the data "
-            "for outliers and duplicates, lower the rate, or use a tighter ambient density."
+            f"not help, the last {training.learning_rate * float(state.rate_factor):.2g}. Check "
+            "the data for outliers and duplicates, lower the learning rate, or use a tighter flow."
         )
     record.events.append(
         f"Diverged after step {step} ({what}): went back, learning rate × {factor:.3g}."
@@ -160,4 +160,4 @@ def _keep_best(state: State, score: float, validated: bool) -> State:
 def _out_of_patience(state: State, training: Training) -> bool:
     """Whether no block has improved for long; without validation every block does."""
     waited = int(state.step) - int(state.best_step)
-    return 0 < training.patience * training.block <= waited
+    return 0 < training.patience * training.eval_every <= waited

@@ -55,11 +55,11 @@ class Run(NamedTuple):
 
     def advance(self, state: State) -> tuple[State, float]:
         """Run one block of steps; return the state after it and its mean loss."""
-        count = min(self.training.block, self.training.steps - int(state.step))
+        count = min(self.training.eval_every, self.training.steps - int(state.step))
         steps = state.step + jnp.arange(count, dtype=jnp.int32)
         fresh = None
         if self.sampler is not None:
-            fresh = _fresh(self.sampler, self.key, steps, self.training.batch)
+            fresh = _fresh(self.sampler, self.key, steps, self.training.batch_size)
         state, loss = _scan(state, self._replace(sampler=None), steps, fresh)
         return state, float(loss)
 
@@ -96,7 +96,7 @@ def _scan(
         (batch_key, noise_key), rate, decay, rows = inputs
         if rows is None:
             assert run.data is not None
-            chosen = jax.random.randint(batch_key, (training.batch,), 0, len(run.data.rows))
+            chosen = jax.random.randint(batch_key, (training.batch_size,), 0, len(run.data.rows))
             batch = run.data.take(chosen)
         else:
             batch = Batch(rows, jnp.ones(len(rows), rows.dtype))

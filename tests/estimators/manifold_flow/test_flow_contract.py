@@ -28,7 +28,7 @@ from foliax.training import Training, partition
 
 from ...small import points_of, rows_of
 
-SHORT = Training(steps=40, batch=64, block=20, rate=1e-2, warmup=5, ema=0.9)
+SHORT = Training(steps=40, batch_size=64, eval_every=20, learning_rate=1e-2, warmup=5, ema=0.9)
 KEY = jax.random.key(0)
 
 

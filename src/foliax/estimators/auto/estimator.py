@@ -40,7 +40,11 @@ def _upgrade(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @named_estimator("auto")
-@storable("fit.Auto", upgrade=_upgrade)
+@storable(
+    "fit.Auto",
+    renamed_fields={"validation": "validation_fraction", "most_held_out": "max_held_out"},
+    upgrade=_upgrade,
+)
 @dataclasses.dataclass(frozen=True)
 class Auto(AbstractEstimator):
     """Kernels, a mixture and, given enough rows and time, a flow, stacked by held-out likelihood.
@@ -61,19 +65,21 @@ class Auto(AbstractEstimator):
 
     Args:
         time_limit: Seconds for everything; only one kernel may exceed it.
-        validation: Share of the rows held out, where no held-out rows are given.
-        most_held_out: The most rows held out.
+        validation_fraction: Share of the rows held out, where no held-out rows are given.
+        max_held_out: The most rows held out.
         flow: The flow to try.
     """
 
     time_limit: float = 120.0
-    validation: float = 0.1
-    most_held_out: int = MAX_HELD_OUT_ROWS
+    validation_fraction: float = 0.1
+    max_held_out: int = MAX_HELD_OUT_ROWS
     flow: DequantizedFlow = FLOW
 
     def __post_init__(self):
-        if not (self.time_limit > 0 and 0 < self.validation < 1 and self.most_held_out > 0):
-            raise ValueError("Auto needs time_limit > 0, 0 < validation < 1 and most_held_out > 0.")
+        if not (self.time_limit > 0 and 0 < self.validation_fraction < 1 and self.max_held_out > 0):
+            raise ValueError(
+                "Auto needs time_limit > 0, 0 < validation_fraction < 1 and max_held_out > 0."
+            )
 
     def _fit(
         self,
@@ -89,7 +95,7 @@ class Auto(AbstractEstimator):
         split_here = validation is None and len(data) >= MIN_ROWS_TO_HOLD_OUT
         if split_here:
             kept, held_out = data.split(
-                self.validation, key=split_key, max_held_out=self.most_held_out
+                self.validation_fraction, key=split_key, max_held_out=self.max_held_out
             )
         members: list[Member] = []
         record = Record(0)

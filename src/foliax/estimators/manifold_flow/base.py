@@ -22,7 +22,7 @@ class AbstractManifoldFlow(AbstractEstimator):
     """A flow on a manifold, fitted to rows or to a target's log density."""
 
     training: Training
-    validation: float
+    validation_fraction: float
 
     @abc.abstractmethod
     def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
@@ -42,7 +42,7 @@ class AbstractManifoldFlow(AbstractEstimator):
             data,
             key=train_key,
             training=self.training,
-            validation_fraction=self.validation,
+            validation_fraction=self.validation_fraction,
             validation=validation,
             callbacks=callbacks,
         )

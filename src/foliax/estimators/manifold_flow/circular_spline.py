@@ -18,14 +18,14 @@ from ..base import unsupported
 from .base import AbstractManifoldFlow
 
 
-@storable("rivals.CircularSplineFlow")
+@storable("rivals.CircularSplineFlow", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class CircularSplineFlow(AbstractManifoldFlow):
     """Circular splines of `bins` on T^d, in `layers` of networks with `depth` layers of `width`.
 
     Autoregressive: each angle given those before it. `coupling`: half of the angles given the
-    other half, by turns; for d > 1. `validation`: the share of the rows that is held out, where
-    none are given.
+    other half, by turns; for d > 1. `validation_fraction`: the share of the rows that is held out,
+    where none are given.
     """
 
     bins: int = 16
@@ -34,7 +34,7 @@ class CircularSplineFlow(AbstractManifoldFlow):
     width: int = 64
     depth: int = 2
     training: Training = dataclasses.field(default_factory=Training)
-    validation: float = 0.1
+    validation_fraction: float = 0.1
 
     def __post_init__(self):
         check_bins(self.bins)

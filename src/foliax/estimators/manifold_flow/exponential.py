@@ -21,21 +21,21 @@ from ..base import AbstractEstimator, FitResult, unsupported
 from .base import fit_by_likelihood
 
 
-@storable("rivals.ExponentialFlow")
+@storable("rivals.ExponentialFlow", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class ExponentialFlow(AbstractEstimator):
     """SO(3) by a flow on rotation vectors in the ball of `radius`, the branches summed exactly.
 
     Rotations by more than π are those by less about the opposite axis; a radius between π and 2π
     lets the two meet without a seam, has no mass outside the branches, and stays off 2π, where the
-    exponential map is singular. `validation`: the share of the rows that is held out, where none
-    are given. Falorsi et al. 2019.
+    exponential map is singular. `validation_fraction`: the share of the rows that is held out,
+    where none are given. Falorsi et al. 2019.
     """
 
     ambient: AbstractAmbientSpec = dataclasses.field(default_factory=SplineCoupling)
     radius: float = 1.6 * math.pi
     training: Training = dataclasses.field(default_factory=Training)
-    validation: float = 0.1
+    validation_fraction: float = 0.1
 
     def __post_init__(self):
         if not math.pi < self.radius < 2 * math.pi:
@@ -63,7 +63,7 @@ class ExponentialFlow(AbstractEstimator):
             data,
             key=train_key,
             training=self.training,
-            validation_fraction=self.validation,
+            validation_fraction=self.validation_fraction,
             validation=validation,
             callbacks=callbacks,
         )

@@ -17,14 +17,14 @@ from ..base import unsupported
 from .base import AbstractManifoldFlow
 
 
-@storable("rivals.ManifoldODE")
+@storable("rivals.ManifoldODE", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class ManifoldODE(AbstractManifoldFlow):
     """Neural ODE on a sphere: a tanh network of (x, t) with `depth` hidden layers of `width`.
 
     Trained on grids of `steps`, with a `cost` for long paths; the fitted density is the ODE's own,
     solved to `rtol` and `atol`.
-    `validation`: the share of the rows that is held out, where none are given.
+    `validation_fraction`: the share of the rows that is held out, where none are given.
     """
 
     width: int = 70
@@ -35,7 +35,7 @@ class ManifoldODE(AbstractManifoldFlow):
     atol: float = 1e-6
     max_steps: int = 512
     training: Training = dataclasses.field(default_factory=Training)
-    validation: float = 0.1
+    validation_fraction: float = 0.1
 
     def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
         return PushForward(manifold, bijection(manifold, self, key))

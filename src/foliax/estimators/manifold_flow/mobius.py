@@ -17,14 +17,14 @@ from ..base import unsupported
 from .base import AbstractManifoldFlow
 
 
-@storable("rivals.MobiusFlow")
+@storable("rivals.MobiusFlow", renamed_fields={"validation": "validation_fraction"})
 @dataclasses.dataclass(frozen=True)
 class MobiusFlow(AbstractManifoldFlow):
     """Möbius flow: angles by the mean of `centres` Möbius maps, heights by splines of `bins`.
 
     T^d: one angle given those before it. S^d: heights first, then the circle given the heights.
-    The networks have `depth` hidden layers of `width`. `validation`: the share of the rows that is
-    held out, where none are given. Rezende et al. 2020.
+    The networks have `depth` hidden layers of `width`. `validation_fraction`: the share of the
+    rows that is held out, where none are given. Rezende et al. 2020.
     """
 
     centres: int = 12
@@ -32,7 +32,7 @@ class MobiusFlow(AbstractManifoldFlow):
     width: int = 64
     depth: int = 2
     training: Training = dataclasses.field(default_factory=Training)
-    validation: float = 0.1
+    validation_fraction: float = 0.1
 
     def __post_init__(self):
         check_bins(self.bins)
