@@ -210,7 +210,7 @@ def test_one_interrupt_ends_all_seeds():
     assert fitted.record.stopped == "interrupted"
 
 
-@pytest.mark.parametrize("bad", [{"seeds": 0}, {"precision": 16}, {"validation": 1.0}])
+@pytest.mark.parametrize("bad", [{"seeds": 0}, {"precision": 16}, {"validation_fraction": 1.0}])
 def test_bad_settings_are_refused(bad):
     with pytest.raises(ValueError, match="needs seeds >= 1"):
         DequantizedFlow(**bad)

@@ -131,7 +131,7 @@ def changed(row, **training):
     ("name", "change"),
     [
         ("table1-s2-mobius", lambda row: changed(row, learning_rate=6e-3)),
-        ("table1-s2-foliax", lambda row: changed(row, cut=0.5)),
+        ("table1-s2-foliax", lambda row: changed(row, lr_backoff=0.5)),
         ("table1-s2-foliax", lambda row: dataclasses.replace(row, points=9_999)),
         ("table4-so-3-foliax", lambda row: dataclasses.replace(row, rows=84_801)),
         ("table4-so-3-foliax", lambda row: dataclasses.replace(row, dequantization=recipes.SO3[0])),
@@ -160,7 +160,9 @@ def test_a_trial_counts_when_a_class_or_a_field_gets_another_name(monkeypatch):
     assert older["spec"] != trial["spec"]
     assert not results.has_settings(older, row, 0)
     known = registry._by_identifier | {
-        "old.Training": entry._replace(renamed_fields={"speed": "rate"})
+        "old.Training": entry._replace(
+            renamed_fields={**entry.renamed_fields, "speed": "learning_rate"}
+        )
     }
     monkeypatch.setattr(registry, "_by_identifier", known)
     assert results.has_settings(older, row, 0)
