@@ -32,7 +32,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: "auto",
     "kernel", "local kernel", "mixture", "flow" or a spec. `minutes`: auto's budget. `project`: move
     rows that are off the manifold to their nearest points, instead of refusing them. `tol`: the
-    standard error that log densities should have. FitResult: `density_`, `record_`, `manifold_`,
+    standard error that log densities should have. Fitted: `density_`, `record_`, `manifold_`,
     `schema_`, `measure_`.
     """
 

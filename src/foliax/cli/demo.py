@@ -63,7 +63,7 @@ def demo(
     about = {"model": model, "seed": seed, "data": "earthquakes near Fiji since 1964"}
     fitted, _ = fit_and_save(console, table, spec, path, HELD_OUT_FRACTION, about)
     seconds = fitted.record.seconds
-    console.log(f"FitResult the joint density in {seconds:.1f} s.")
+    console.log(f"Fitted the joint density in {seconds:.1f} s.")
     found = summarize(write_report(console, path, page, seed))
     lead, error = found["leads"][INDEPENDENT].values()
     won = lead >= MIN_STANDARD_ERRORS * error

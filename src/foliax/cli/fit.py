@@ -106,7 +106,7 @@ def fit(
     keeps = "also keeps rows for its report" if keep_rows else "keeps no rows"
     console.result(
         found,
-        f"FitResult in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
+        f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
     if strict and mass_is_off(record):

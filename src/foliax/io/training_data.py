@@ -16,7 +16,7 @@ from ..estimators.base import MIN_ROWS_TO_HOLD_OUT
 from ..tables import Finding, Schema, audit
 
 MAX_TRAIN_ROWS = 5000
-"""FitResult rows that a file keeps; the limit keeps the file small."""
+"""Fitted rows that a file keeps; the limit keeps the file small."""
 
 MAX_TEST_ROWS = 2000
 """Held-out rows that a file keeps; the limit keeps the file small and a report fast."""
@@ -57,7 +57,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingData:
-    """FitResult rows, held-out rows, and the findings of the audit."""
+    """Fitted rows, held-out rows, and the findings of the audit."""
 
     train: Rows
     test: Rows

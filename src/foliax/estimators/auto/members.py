@@ -1,4 +1,4 @@
-"""FitResult candidates, and what each must gain to be kept."""
+"""Fitted candidates, and what each must gain to be kept."""
 
 from __future__ import annotations
 
