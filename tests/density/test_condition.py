@@ -8,7 +8,7 @@ import pytest
 from foliax import Sphere
 from foliax.density import Dataset
 from foliax.distributions import log_vmf_normaliser, sample_von_mises_fisher
-from foliax.estimators import DequantizedFlow
+from foliax.estimators import Auto, DequantizedFlow, ScaleMixtureKernel
 from foliax.flows import GaussianMixture, RealNVP
 from foliax.io import dumps, loads
 from foliax.training import ELBO, Training
@@ -89,6 +89,13 @@ def test_own_z_and_model_files_know_the_condition(density):
         again.evaluate(rows, condition=condition).value,
         density.evaluate(rows, condition=condition).value,
     )
+
+
+@pytest.mark.parametrize("estimator", [ScaleMixtureKernel(), Auto()])
+def test_an_estimator_that_takes_no_condition_refuses_it(estimator):
+    rows, condition = conditional_rows(50, 5)
+    with pytest.raises(ValueError, match="cannot fit a conditional density"):
+        estimator.fit(Dataset(rows, Sphere(2), condition=condition), key=KEY)
 
 
 def test_a_flow_that_cannot_be_conditional_says_so():

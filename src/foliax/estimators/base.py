@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
@@ -46,6 +46,9 @@ class FitError(ValueError):
 class AbstractEstimator(abc.ABC):
     """A way to fit a density: a frozen dataclass of numbers, strings and other descriptions."""
 
+    takes_condition: ClassVar[bool] = False
+    """Whether the density may depend on the dataset's condition."""
+
     def fit(
         self,
         data: Dataset,
@@ -72,7 +75,13 @@ class AbstractEstimator(abc.ABC):
         Raises:
             UnsupportedManifoldError: The estimator does not serve the manifold.
             ResolutionError: Single precision cannot tell the values of a coordinate apart.
+            ValueError: The data have a condition, and the estimator cannot take one.
         """
+        if data.condition is not None and not self.takes_condition:
+            raise ValueError(
+                f"{type(self).__name__} cannot fit a conditional density: use DequantizedFlow, or "
+                "leave the condition out."
+            )
         local = find_coordinates(data)
         if local is None:
             return self._fit(data, key=key, validation=validation, callbacks=callbacks)

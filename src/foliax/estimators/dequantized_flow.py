@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -54,6 +55,8 @@ class DequantizedFlow(AbstractEstimator):
         precision: Bits of a float, 32 or 64; 64 needs JAX's x64 mode.
         dequantization: The map G; by default the manifold's own.
     """
+
+    takes_condition: ClassVar[bool] = True
 
     ambient: AbstractAmbientSpec | None = None
     dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=HeavyTailed)
