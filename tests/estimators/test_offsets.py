@@ -16,7 +16,7 @@ from foliax.estimators import (
     UnsupportedManifoldError,
 )
 from foliax.evaluation import metrics
-from foliax.evaluation.mass import mass_is_off, total_mass_of_fit
+from foliax.evaluation.mass import check_total_mass, mass_is_off, total_mass_of_fit
 from foliax.flows import GaussianMixture, RealNVP
 from foliax.io import dumps, loads
 from foliax.manifolds.local import ResolutionError
@@ -132,6 +132,14 @@ def test_the_check_sees_a_density_of_another_mass():
     assert mass_is_off(Record(0, mass=tuple(found)))
     assert not mass_is_off(Record(0, mass=(1.01, 0.01)))
     assert mass_is_off(Record(0, mass=(float("nan"), 0.01)))
+
+
+def test_a_mass_that_cannot_be_measured_does_not_lose_the_fit():
+    density = ScaleMixtureKernel().fit(Dataset(normal(N, 1), foliax.Euclidean(1)), key=KEY).density
+    record = Record(0)
+    check_total_mass(density, 1e4 + normal(N, 1), record, key=KEY)
+    assert "could not be measured" in record.events[0]
+    assert record.mass is None
 
 
 def test_groups_that_cannot_be_told_apart_are_refused():

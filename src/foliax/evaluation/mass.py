@@ -13,7 +13,7 @@ from ..estimators import KernelDensity, UnsupportedManifoldError
 from ..estimators.kernel.components import ScaleKernels
 from ..estimators.kernel.space import Space
 from ..training import Record
-from .metrics import Estimate, bridged_mass
+from .metrics import Estimate, NoOverlapError, bridged_mass
 
 TOLERANCE = 0.02
 """How far from 1 a total mass may be, beyond its own error."""
@@ -32,13 +32,19 @@ def check_total_mass(
 ) -> None:
     """Measure the total mass where that is cheap, note it in the record, and say if it is off.
 
+    A mass that cannot be measured is an event too: the fit is kept.
+
     Args:
         density: What was fitted.
         rows: Rows that it was fitted to.
         record: Gets `mass`, and an event where the mass is off by more than 2 %.
         key: Chooses the samples.
     """
-    found = total_mass_of_fit(density, rows, key=key)
+    try:
+        found = total_mass_of_fit(density, rows, key=key)
+    except (NoOverlapError, FloatingPointError) as error:
+        record.events.append(f"The total mass could not be measured. {error}")
+        return
     if found is None:
         return
     record.mass = (found.value, found.error)

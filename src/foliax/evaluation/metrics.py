@@ -46,6 +46,10 @@ class Comparison(NamedTuple):
     """The same from p's samples."""
 
 
+class NoOverlapError(ValueError):
+    """Two densities whose samples do not overlap, so that neither tells about the other."""
+
+
 class Moments(NamedTuple):
     """Squared distances of q's and p's means and covariances, of embedded points."""
 
@@ -169,7 +173,7 @@ def bridged_mass(
         key: Chooses the samples and the noise of the log densities.
 
     Raises:
-        ValueError: The samples of the two densities do not overlap.
+        NoOverlapError: The samples of the two densities do not overlap.
     """
     k1, k2, k3, k4 = jax.random.split(key, 4)
 
@@ -183,7 +187,7 @@ def bridged_mass(
     above = mean_and_error(expit(log_ratio(other.sample(n, key=k1))))
     below = mean_and_error(expit(-log_ratio(density.sample(n, key=k2))))
     if min(above.value, below.value) < 1 / n:
-        raise ValueError("No bridge: samples of the two densities do not overlap.")
+        raise NoOverlapError("No bridge: samples of the two densities do not overlap.")
     value = above.value / below.value
     return Estimate(value, value * math.hypot(above.error / above.value, below.error / below.value))
 
