@@ -20,7 +20,6 @@ def folder(tmp_path_factory):
     """A model of 240 earthquakes and its report."""
     path = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FOLIAX_CACHE", "off")
         patch.setattr(scene, "MAX_EVALUATIONS", 20_000)
         patch.setattr(scene, "MAX_SAMPLES", 1000)
         pd.read_csv(QUAKES).iloc[:240].to_csv(path / "q.csv", index=False)
