@@ -32,7 +32,7 @@ Rows = Annotated[int, typer.Option(help="Use the first rows of the 1,000.", min=
 def demo(
     output: Folder = Path("foliax-demo"),
     model: o.ModelName = "auto",
-    minutes: o.Minutes = 1.0,
+    time_limit: o.TimeLimit = 60.0,
     rows: Rows = 1000,
     seed: o.Seed = 0,
     json_output: o.Json = False,
@@ -53,7 +53,7 @@ def demo(
     from .report import summarize, write_report
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=60 * minutes)
+    spec = get_estimator(model, time_limit=time_limit)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
     schema = Schema.parse(SCHEMA).infer_conventions(frame)
     console.log(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")

@@ -47,7 +47,7 @@ def fit(
     schema: o.SchemaText = None,
     model: o.ModelName = "auto",
     output: Output = None,
-    minutes: o.Minutes = 2.0,
+    time_limit: o.TimeLimit = 120.0,
     steps: o.Steps = None,
     held_out: HeldOut = 0.1,
     keep_rows: KeepRows = True,
@@ -76,7 +76,7 @@ def fit(
     from . import tables
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=60 * minutes, steps=steps)
+    spec = get_estimator(model, time_limit=time_limit, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     table = tables.read_and_choose_schema(
