@@ -75,18 +75,21 @@ TimeLimit = Annotated[
     ),
 ]
 
-MODELS = ("auto", "kernel", "local-kernel", "mixture", "flow")
-"""Names that `get_estimator` accepts, repeated so that `--help` does not import JAX."""
-
 
 def complete_model(incomplete: str) -> list[str]:
     """Return the model names that start with what was typed, for shell completion."""
-    return [name for name in MODELS if name.startswith(incomplete)]
+    from foliax.estimators import estimator_names
+
+    names = [name.replace(" ", "-") for name in estimator_names()]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 ModelName = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help=f"Fit one of {', '.join(MODELS)}.", autocompletion=complete_model
+        "--model",
+        "-m",
+        help="Fit this model, for example auto, kernel or flow. An unknown name lists all models.",
+        autocompletion=complete_model,
     ),
 ]
