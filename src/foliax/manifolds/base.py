@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .auxiliary import Auxiliary
+from .symmetry import Symmetry
 
 if TYPE_CHECKING:
     from .local import AbstractCoordinates
@@ -103,6 +104,11 @@ class AbstractManifold(eqx.Module):
     def orbit_size(self) -> int:
         """The number of images of a point under the group of a quotient; otherwise 1."""
         return 1
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """The group G of a quotient Y/G, and Y; the trivial group for any other manifold."""
+        return Symmetry(self)
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """All images of y under the group of a quotient; otherwise y alone."""
