@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .log_prob import LogProb
 
 MIN_BATCH_SIZE = 64

@@ -24,7 +24,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from ..density import AbstractDensity
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .axes import Axis
 from .coasts import coastlines
 from .frames import Labels, Units, label_axes
