@@ -162,7 +162,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         model_file.save(
             path,
             self.density_,
-            spec=get_estimator(self.model, time_limit=float(self.time_limit)),
+            estimator=get_estimator(self.model, time_limit=float(self.time_limit)),
             schema=self.schema_,
             record=self.record_,
             training_data=training_data,
@@ -176,7 +176,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         `manifold`: the user's own, which a file only describes.
         """
         found = model_file.load(path, manifold=manifold)
-        estimator = cls(schema=found.schema, model=found.spec or "auto")
+        estimator = cls(schema=found.schema, model=found.estimator or "auto")
         if found.schema is None:
             estimator.manifold = found.density.manifold
         estimator._settle(found.schema, found.density.manifold)

@@ -76,7 +76,7 @@ def fit(
     from . import tables
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=time_limit, steps=steps)
+    estimator = get_estimator(model, time_limit=time_limit, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     table = tables.read_and_choose_schema(
@@ -89,7 +89,7 @@ def fit(
         weights=weights,
     )
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
+    fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
     record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
     for event in record.events:
         console.log(f"  {event}")
@@ -116,7 +116,7 @@ def fit(
 def fit_and_save(
     console: Console,
     table: Table,
-    spec: AbstractEstimator,
+    estimator: AbstractEstimator,
     output: Path,
     held_out: float,
     about: dict[str, Any],
@@ -141,7 +141,7 @@ def fit_and_save(
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.name_columns_in_errors():
             data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
-            fitted = spec.fit(data, key=k2, callbacks=[stage.callback()])
+            fitted = estimator.fit(data, key=k2, callbacks=[stage.callback()])
         stage.show("measuring the total mass")
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
     training_data = None
@@ -152,7 +152,7 @@ def fit_and_save(
     model_file.save(
         path,
         fitted.density,
-        spec=spec,
+        estimator=estimator,
         schema=table.schema,
         record=fitted.record,
         training_data=training_data,
