@@ -12,6 +12,7 @@ from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.estimators import AbstractEstimator, FitResult
+    from foliax.training import Record
 
     from .tables import Table
 
@@ -80,17 +81,19 @@ def fit(
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     table = tables.read_and_choose_schema(
-        console,
-        data,
-        schema,
-        yes=yes,
-        drop_invalid=drop_invalid,
-        project=project,
-        weights=weights,
+        console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
     )
     about = {"model": model, "seed": seed, "data": str(data)}
     fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
-    record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
+    _print_result(console, table, fitted.record, output, held, keep_rows)
+    if strict and mass_is_off(fitted.record):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _print_result(
+    console: Console, table: Table, record: Record, output: Path, held: int, keep_rows: bool
+) -> None:
+    rows, measure = len(table.points), table.schema.measure().label
     for event in record.events:
         console.log(f"  {event}")
     found = {
@@ -109,8 +112,6 @@ def fit(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
-    if strict and mass_is_off(record):
-        raise typer.Exit(CHECK_FAILED)
 
 
 def fit_and_save(

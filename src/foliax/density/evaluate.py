@@ -78,15 +78,9 @@ def evaluate(
         how = {"condition": some, "key": key, "batch_size": batch_size}
         return density.log_prob_rows(rows[which], row_ids[which], **how)
 
-    found = refine_to_tolerance(
-        log_prob,
-        density,
-        len(rows),
-        tol,
-        key=jax.random.key(0) if key is None else key,
-        max_rounds=max_rounds,
-        batch_size=batch_size,
-    )
+    key = jax.random.key(0) if key is None else key
+    limits = {"max_rounds": max_rounds, "batch_size": batch_size}
+    found = refine_to_tolerance(log_prob, density, len(rows), tol, key=key, **limits)
     check_not_nan(found.value, rows)
     return found
 

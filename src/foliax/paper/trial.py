@@ -65,17 +65,7 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
     moments = metrics.moments(
         *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
     )
-    measured = {
-        "mean": moments.mean,
-        "covariance": moments.covariance,
-        "KL(q‖p)": found.kl_qp,
-        "KL(p‖q)": found.kl_pq,
-        "ESS": found.ess,
-        "mass": found.mass,
-        "rms error of log q": found.log_error,
-        "KL(q‖p), self-normalised": found.self_normalised_qp,
-        "KL(p‖q), self-normalised": found.self_normalised_pq,
-    }
+    measured = _name_metrics(moments, found)
     if row.angles:
         # Angles in [0, 2π), as in the paper.
         raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
@@ -89,6 +79,21 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
         "events": fitted.record.events,
         "metrics": measured,
         "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
+    }
+
+
+def _name_metrics(moments: metrics.Moments, found: metrics.Comparison) -> dict[str, Any]:
+    """The metrics by the names under which they are stored."""
+    return {
+        "mean": moments.mean,
+        "covariance": moments.covariance,
+        "KL(q‖p)": found.kl_qp,
+        "KL(p‖q)": found.kl_pq,
+        "ESS": found.ess,
+        "mass": found.mass,
+        "rms error of log q": found.log_error,
+        "KL(q‖p), self-normalised": found.self_normalised_qp,
+        "KL(p‖q), self-normalised": found.self_normalised_pq,
     }
 
 
