@@ -30,10 +30,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     Rows are points of `manifold`, by default Euclidean space of X's width, or the columns that a
     `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: "auto",
-    "kernel", "local kernel", "mixture", "flow" or a spec. `minutes`: auto's budget. `project`: move
-    rows that are off the manifold to their nearest points, instead of refusing them. `tol`: the
-    standard error that log densities should have. Fitted: `density_`, `record_`, `manifold_`,
-    `schema_`, `measure_`.
+    "kernel", "local kernel", "mixture", "flow" or an estimator. `time_limit`: seconds for auto.
+    `project`: move rows that are off the manifold to their nearest points, instead of refusing
+    them. `tol`: the standard error that log densities should have. Fitted: `density_`, `record_`,
+    `manifold_`, `schema_`, `measure_`.
     """
 
     # scikit-learn wants any values taken here, and complaints only from `fit`.
@@ -43,7 +43,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         schema: Any = None,
         model: Any = "auto",
         *,
-        minutes: Any = 2.0,
+        time_limit: Any = 120.0,
         project: Any = False,
         tol: Any = 0.01,
         random_state: Any = 0,
@@ -51,7 +51,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.manifold = manifold
         self.schema = schema
         self.model = model
-        self.minutes = minutes
+        self.time_limit = time_limit
         self.project = project
         self.tol = tol
         self.random_state = random_state
@@ -73,7 +73,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
         key = _key(self.random_state)
-        estimator = get_estimator(self.model, time_limit=60 * float(self.minutes))
+        estimator = get_estimator(self.model, time_limit=float(self.time_limit))
         naming = (
             contextlib.nullcontext()
             if self.schema_ is None
@@ -162,7 +162,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         model_file.save(
             path,
             self.density_,
-            spec=get_estimator(self.model, time_limit=60 * float(self.minutes)),
+            estimator=get_estimator(self.model, time_limit=float(self.time_limit)),
             schema=self.schema_,
             record=self.record_,
             training_data=training_data,
@@ -176,7 +176,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         `manifold`: the user's own, which a file only describes.
         """
         found = model_file.load(path, manifold=manifold)
-        estimator = cls(schema=found.schema, model=found.spec or "auto")
+        estimator = cls(schema=found.schema, model=found.estimator or "auto")
         if found.schema is None:
             estimator.manifold = found.density.manifold
         estimator._settle(found.schema, found.density.manifold)

@@ -35,7 +35,7 @@ def whole(tmp_path_factory) -> bytes:
     flow = DequantizedDensity(g, mixture, HeavyTailed(2).build(g, key=KEY))
     density = Stacked((kernels(Torus(2), ANGLES), flow), jnp.log(jnp.array([0.5, 0.5])))
     record = Record(3, [Block(1, 1, 0.5, 0.5, 0.5, 0.1)], ["an event"])
-    io.save(path, density, spec=Stacking((DequantizedFlow(),)), record=record, extra={"a": 1})
+    io.save(path, density, estimator=Stacking((DequantizedFlow(),)), record=record, extra={"a": 1})
     return path.read_bytes()
 
 

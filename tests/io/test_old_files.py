@@ -47,7 +47,7 @@ def test_an_old_file_gives_the_same_bits(name, expected):
 @pytest.mark.parametrize("name", FILES)
 def test_an_old_file_has_its_spec_and_record(name):
     saved = io.load(FOLDER / f"{name}.foliax")
-    assert isinstance(saved.spec, AbstractEstimator)
+    assert isinstance(saved.estimator, AbstractEstimator)
     assert isinstance(saved.record, Record)
     assert saved.record.seconds > 0
     assert saved.versions["foliax"] == "0.1.0.dev0"
@@ -55,9 +55,9 @@ def test_an_old_file_has_its_spec_and_record(name):
 
 
 def test_the_fields_of_an_old_spec_keep_their_values():
-    spec = io.load(FOLDER / "stack.foliax").spec
-    assert (spec.validation_fraction, spec.prior) == (0.3, 5.0)
-    kernel, flow = spec.specs
+    stacking = io.load(FOLDER / "stack.foliax").estimator
+    assert (stacking.validation_fraction, stacking.prior) == (0.3, 5.0)
+    kernel, flow = stacking.estimators
     assert (kernel.smallest, kernel.largest) == (0.5, 1.4e8)
     assert (flow.ambient.components, flow.dequantizer.width, flow.objective.samples) == (2, 4, 2)
     training = flow.training

@@ -73,7 +73,8 @@ WITHOUT_DATA = ["globe", "T¹", "sections", "reals", "counts"]
 )
 def test_view(name, data, tmp_path):
     density, view, words = VIEWS[name]
-    figure = plots.draw(density, rows_of(density) if data else None, view=view, key=KEY, title="T")
+    rows, titled = rows_of(density) if data else None, plots.Canvas(title="T")
+    figure = plots.draw(density, rows, view=view, key=KEY, canvas=titled)
     plots.save(figure, tmp_path / "picture.png", dpi=30)
     written = texts(figure)
     assert words in written
@@ -213,13 +214,13 @@ def test_cubic_poles_do_not_depend_on_the_representative():
     ("group", "cubic"), [("432", True), ("23", True), ("622", False), ("6/mmm", False)]
 )
 def test_only_cubic_crystals_have_cubic_poles(group, cubic):
-    assert plots.symmetry.symmetry_of(Orientations(group)).is_cubic == cubic
+    assert Orientations(group).symmetry.is_cubic == cubic
 
 
 def test_sides_of_a_symmetry():
     turn = np.array([[0.0, -1, 0, 1, 0, 0, 0, 0, 1]])  # a quarter turn about z: x to y
     for side, sign in (("right", 1), ("left", -1)):
-        symmetry = plots.symmetry.symmetry_of(Orientations("1", side=side))
+        symmetry = Orientations("1", side=side).symmetry
         pole = plots.rotations.Pole("x", (1, 0, 0))
         found = plots.rotations.rotate_pole(symmetry, turn, pole, limit=10)
         np.testing.assert_allclose(found[0], [0, sign, 0], atol=1e-12)
@@ -227,7 +228,7 @@ def test_sides_of_a_symmetry():
 
 def test_a_given_figure_is_used_and_keeps_its_size():
     figure = Figure(figsize=(3, 2))
-    assert plots.draw(T2, key=KEY, figure=figure) is figure
+    assert plots.draw(T2, key=KEY, canvas=plots.Canvas(figure)) is figure
     assert tuple(figure.get_size_inches()) == (3, 2)
 
 

@@ -34,7 +34,7 @@ def compare(
     schema: o.SchemaText = None,
     models: Models = None,
     held_out: HeldOut = 0.2,
-    minutes: o.Minutes = 2.0,
+    time_limit: o.TimeLimit = 120.0,
     steps: o.Steps = None,
     weights: o.Weights = None,
     drop_invalid: o.DropInvalid = False,
@@ -63,27 +63,15 @@ def compare(
     names = models.split(",") if models else [*DEFAULT_MODELS, *comparison.BASELINES]
     check_names(names)
     table = tables.read_and_choose_schema(
-        console,
-        data,
-        schema,
-        yes=yes,
-        drop_invalid=drop_invalid,
-        project=project,
-        weights=weights,
+        console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
     )
     key = jax.random.key(seed)
     points = Dataset(table.points, table.schema.manifold(), table.weights)
     train, test = points.split(held_out, key=key)
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
+        settings = comparison.Settings(time_limit=time_limit, steps=steps)
         entries = comparison.compare_estimators(
-            table.schema,
-            train,
-            test,
-            names,
-            time_limit=60 * minutes,
-            steps=steps,
-            key=key,
-            show=stage.show,
+            table.schema, train, test, names, settings, key=key, show=stage.show
         )
     _print_result(console, entries, table.schema.measure().label)
 

@@ -12,6 +12,7 @@ from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.estimators import AbstractEstimator, FitResult
+    from foliax.training import Record
 
     from .tables import Table
 
@@ -47,7 +48,7 @@ def fit(
     schema: o.SchemaText = None,
     model: o.ModelName = "auto",
     output: Output = None,
-    minutes: o.Minutes = 2.0,
+    time_limit: o.TimeLimit = 120.0,
     steps: o.Steps = None,
     held_out: HeldOut = 0.1,
     keep_rows: KeepRows = True,
@@ -76,21 +77,23 @@ def fit(
     from . import tables
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=60 * minutes, steps=steps)
+    estimator = get_estimator(model, time_limit=time_limit, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     table = tables.read_and_choose_schema(
-        console,
-        data,
-        schema,
-        yes=yes,
-        drop_invalid=drop_invalid,
-        project=project,
-        weights=weights,
+        console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
     )
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
-    record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
+    fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
+    _print_result(console, table, fitted.record, output, held, keep_rows)
+    if strict and mass_is_off(fitted.record):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _print_result(
+    console: Console, table: Table, record: Record, output: Path, held: int, keep_rows: bool
+) -> None:
+    rows, measure = len(table.points), table.schema.measure().label
     for event in record.events:
         console.log(f"  {event}")
     found = {
@@ -109,14 +112,12 @@ def fit(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
-    if strict and mass_is_off(record):
-        raise typer.Exit(CHECK_FAILED)
 
 
 def fit_and_save(
     console: Console,
     table: Table,
-    spec: AbstractEstimator,
+    estimator: AbstractEstimator,
     output: Path,
     held_out: float,
     about: dict[str, Any],
@@ -141,7 +142,7 @@ def fit_and_save(
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.name_columns_in_errors():
             data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
-            fitted = spec.fit(data, key=k2, callbacks=[stage.callback()])
+            fitted = estimator.fit(data, key=k2, callbacks=[stage.callback()])
         stage.show("measuring the total mass")
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
     training_data = None
@@ -152,7 +153,7 @@ def fit_and_save(
     model_file.save(
         path,
         fitted.density,
-        spec=spec,
+        estimator=estimator,
         schema=table.schema,
         record=fitted.record,
         training_data=training_data,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -36,22 +38,58 @@ Seed = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposed schema.")]
-Minutes = Annotated[float, typer.Option(help="Time limit of auto, in minutes.", min=0.01)]
 Steps = Annotated[int | None, typer.Option(help="Train flows for this number of steps.", min=1)]
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows.")]
 
-MODELS = ("auto", "kernel", "local-kernel", "mixture", "flow")
-"""Names that `get_estimator` accepts, repeated so that `--help` does not import JAX."""
+SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600}
+"""Units that a time limit can have, with their length in seconds."""
+
+
+def parse_time_limit(text: str | float) -> float:
+    """Convert a duration such as "90s", "2m" or "1.5h" to seconds.
+
+    Args:
+        text: A positive number with an optional unit. A number without a unit is in seconds.
+
+    Returns:
+        The duration in seconds.
+
+    Raises:
+        typer.BadParameter: The text is not a positive duration.
+    """
+    match = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+) ?([smh]?)", str(text).strip())
+    seconds = float(match[1]) * SECONDS_PER_UNIT[match[2] or "s"] if match else 0.0
+    if not 0 < seconds < math.inf:
+        raise typer.BadParameter(
+            f"{str(text)!r} is not a positive duration. Write, for example, 90s, 2m or 1h."
+        )
+    return seconds
+
+
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        help="Time limit of auto: 90s, 2m or 1h. A number without a unit is in seconds.",
+        parser=parse_time_limit,
+        metavar="TIME",
+    ),
+]
 
 
 def complete_model(incomplete: str) -> list[str]:
     """Return the model names that start with what was typed, for shell completion."""
-    return [name for name in MODELS if name.startswith(incomplete)]
+    from foliax.estimators import estimator_names
+
+    names = [name.replace(" ", "-") for name in estimator_names()]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 ModelName = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help=f"Fit one of {', '.join(MODELS)}.", autocompletion=complete_model
+        "--model",
+        "-m",
+        help="Fit this model, for example auto, kernel or flow. An unknown name lists all models.",
+        autocompletion=complete_model,
     ),
 ]

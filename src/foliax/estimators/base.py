@@ -14,8 +14,8 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.base import check_points_on_device
 from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
+from ..manifolds.points import check_points_on_device
 from ..training import Callback, Record
 
 MIN_ROWS_TO_HOLD_OUT = 200

@@ -114,7 +114,7 @@ class Encoder:
         raise ModelFileError(
             f"{where} is {_plain(value)}: a model file holds numbers and foliax's own classes "
             "only. Use an ambient density, a dequantizer and a density that foliax provides. "
-            "Omit a spec that contains your own function: spec=None."
+            "Omit an estimator that contains your own function: estimator=None."
         )
 
     def _tensor(self, value: jax.Array | np.ndarray, where: str) -> str:

@@ -31,7 +31,7 @@ class Model:
 
     Attributes:
         density: The fitted density.
-        spec: The estimator's settings, or None.
+        estimator: The estimator that fitted it, or None.
         record: The history of the fit, or None.
         schema: The schema of the table, or None if the density was fitted to points.
         training_data: Rows of the table, which a report needs, or None.
@@ -40,7 +40,7 @@ class Model:
     """
 
     density: AbstractDensity
-    spec: AbstractEstimator | None = None
+    estimator: AbstractEstimator | None = None
     record: Record | None = None
     schema: Schema | None = None
     training_data: TrainingData | None = None
@@ -57,7 +57,7 @@ def save(
     path: str | os.PathLike[str],
     density: AbstractDensity,
     *,
-    spec: AbstractEstimator | None = None,
+    estimator: AbstractEstimator | None = None,
     record: Record | None = None,
     schema: Schema | None = None,
     training_data: TrainingData | None = None,
@@ -70,8 +70,8 @@ def save(
     Args:
         path: The file to create or replace.
         density: The density, of foliax's own classes.
-        spec: The estimator's settings. None leaves them out, for example because they contain a
-            custom function.
+        estimator: The estimator. None leaves it out, for example because it contains a custom
+            function.
         record: The history of the fit.
         schema: The schema of the table. None if the density was fitted to points.
         training_data: Rows of the table, for `foliax report`. None keeps the data private.
@@ -81,7 +81,7 @@ def save(
         ModelFileError: A part cannot be stored.
         OSError: The file cannot be written. An old file stays unchanged.
     """
-    model = Model(density, spec, record, schema, training_data, extra)
+    model = Model(density, estimator, record, schema, training_data, extra)
     data = _pack(model)
     with open_atomic(path) as file:
         file.write(data)
@@ -90,7 +90,7 @@ def save(
 def dumps(
     density: AbstractDensity,
     *,
-    spec: AbstractEstimator | None = None,
+    estimator: AbstractEstimator | None = None,
     record: Record | None = None,
     schema: Schema | None = None,
     training_data: TrainingData | None = None,
@@ -101,7 +101,7 @@ def dumps(
     Raises:
         ModelFileError: A part cannot be stored.
     """
-    return _pack(Model(density, spec, record, schema, training_data, extra))
+    return _pack(Model(density, estimator, record, schema, training_data, extra))
 
 
 def load(path: str | os.PathLike[str], *, manifold: CustomSpace | None = None) -> Model:
@@ -182,7 +182,7 @@ def _pack(model: Model) -> bytes:
     document = {
         "versions": _versions(),
         "density": encoder.encode(model.density, "density"),
-        "spec": encoder.encode(model.spec, "spec"),
+        "spec": encoder.encode(model.estimator, "estimator"),
         "record": encoder.encode(model.record, "record"),
         "schema": None if model.schema is None else model.schema.to_json(),
         "training_data": None if model.training_data is None else model.training_data.to_json(),
@@ -192,17 +192,21 @@ def _pack(model: Model) -> bytes:
 
 
 def _decode(document: Document, decoder: Decoder) -> Model:
-    density, spec, record = (decoder.decode(document[k]) for k in ("density", "spec", "record"))
+    density, estimator, record = (
+        decoder.decode(document[k]) for k in ("density", "spec", "record")
+    )
     for value, kind in (
         (density, AbstractDensity),
-        (spec, AbstractEstimator | None),
+        (estimator, AbstractEstimator | None),
         (record, Record | None),
     ):
         if not isinstance(value, kind):
             raise ModelFileError(f"it holds a {type(value).__name__} in the wrong place.")
     _check_manifold(density.manifold, decoder.custom)
     schema, training_data, extra = _decode_table(document)
-    return Model(density, spec, record, schema, training_data, extra, dict(document["versions"]))
+    return Model(
+        density, estimator, record, schema, training_data, extra, dict(document["versions"])
+    )
 
 
 def _decode_table(document: Document) -> tuple[Schema | None, TrainingData | None, Any]:

@@ -24,6 +24,7 @@ from .base import (
 )
 from .rotations import orbit_preimages
 from .sphere import Sphere
+from .symmetry import Symmetry
 
 Matrices = tuple[tuple[tuple[float, ...], ...], ...]
 
@@ -106,6 +107,10 @@ class Quotient(AbstractManifold):
     @property
     def orbit_size(self) -> int:
         return len(self.group)
+
+    @property
+    def symmetry(self) -> Symmetry:
+        return Symmetry(self.base, self.group, self.side, self._actions())
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """Return all images of y under the group."""

@@ -11,7 +11,7 @@ from foliax.density import Dataset
 from foliax.estimators import UnsupportedManifoldError
 from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, find_family
 from foliax.estimators.mixture.em import EM
-from foliax.estimators.mixture.spec import build_density, prepare_rows
+from foliax.estimators.mixture.estimator import build_density, prepare_rows
 from foliax.evaluation import compare, log_prob_once, mean_and_error, total_mass
 from foliax.manifolds import Product, ProjectiveSpace
 from foliax.paper import targets

@@ -70,13 +70,13 @@ class ExponentialFlow(AbstractEstimator):
 
 
 @functools.singledispatch
-def rotation_vectors(where: AbstractManifold, spec: ExponentialFlow) -> ExponentialMap:
+def rotation_vectors(where: AbstractManifold, estimator: ExponentialFlow) -> ExponentialMap:
     """The exponential map onto a manifold."""
-    raise unsupported(spec, where, "SO(3)")
+    raise unsupported(estimator, where, "SO(3)")
 
 
 @rotation_vectors.register
-def _(where: SpecialOrthogonal, spec: ExponentialFlow) -> ExponentialMap:
+def _(where: SpecialOrthogonal, estimator: ExponentialFlow) -> ExponentialMap:
     if where.n != 3:
-        raise unsupported(spec, where, "SO(3)")
+        raise unsupported(estimator, where, "SO(3)")
     return ExponentialMap(where, window=1)

@@ -229,12 +229,12 @@ def build_density(
 
 
 @functools.singledispatch
-def find_family(where: AbstractManifold, spec: DirectionalMixture) -> AbstractFamily:
+def find_family(where: AbstractManifold, estimator: DirectionalMixture) -> AbstractFamily:
     """Find the family for a manifold; register others by type with `find_family.register`.
 
     Args:
         where: The manifold.
-        spec: The estimator, whose `max_concentration` the family obeys.
+        estimator: The estimator, whose `max_concentration` the family obeys.
 
     Returns:
         The family.
@@ -242,21 +242,21 @@ def find_family(where: AbstractManifold, spec: DirectionalMixture) -> AbstractFa
     Raises:
         UnsupportedManifoldError: No family is registered for the manifold.
     """
-    raise unsupported(spec, where, "spheres, tori and SO(3)")
+    raise unsupported(estimator, where, "spheres, tori and SO(3)")
 
 
 @find_family.register
-def _(where: Sphere, spec: DirectionalMixture) -> AbstractFamily:
-    return VonMisesFisherFamily(where.d, spec.max_concentration)
+def _(where: Sphere, estimator: DirectionalMixture) -> AbstractFamily:
+    return VonMisesFisherFamily(where.d, estimator.max_concentration)
 
 
 @find_family.register
-def _(where: Torus, spec: DirectionalMixture) -> AbstractFamily:
-    return WrappedNormalFamily(where.d, spec.max_concentration)
+def _(where: Torus, estimator: DirectionalMixture) -> AbstractFamily:
+    return WrappedNormalFamily(where.d, estimator.max_concentration)
 
 
 @find_family.register
-def _(where: SpecialOrthogonal, spec: DirectionalMixture) -> AbstractFamily:
+def _(where: SpecialOrthogonal, estimator: DirectionalMixture) -> AbstractFamily:
     if where.n != 3:
-        raise unsupported(spec, where, "spheres, tori and SO(3)")
-    return MatrixFisherFamily(spec.max_concentration)
+        raise unsupported(estimator, where, "spheres, tori and SO(3)")
+    return MatrixFisherFamily(estimator.max_concentration)
