@@ -73,8 +73,7 @@ WITHOUT_DATA = ["globe", "T¹", "sections", "reals", "counts"]
 )
 def test_view(name, data, tmp_path):
     density, view, words = VIEWS[name]
-    rows, titled = rows_of(density) if data else None, plots.Canvas(title="T")
-    figure = plots.draw(density, rows, view=view, key=KEY, canvas=titled)
+    figure = plots.draw(density, rows_of(density) if data else None, view=view, key=KEY, title="T")
     plots.save(figure, tmp_path / "picture.png", dpi=30)
     written = texts(figure)
     assert words in written
@@ -228,7 +227,7 @@ def test_sides_of_a_symmetry():
 
 def test_a_given_figure_is_used_and_keeps_its_size():
     figure = Figure(figsize=(3, 2))
-    assert plots.draw(T2, key=KEY, canvas=plots.Canvas(figure)) is figure
+    assert plots.draw(T2, key=KEY, figure=figure) is figure
     assert tuple(figure.get_size_inches()) == (3, 2)
 
 

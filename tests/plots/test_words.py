@@ -174,7 +174,7 @@ def test_coastlines_are_drawn_where_there_are_any(tmp_path, monkeypatch):
     assert plots.coastlines(True) == ()
     monkeypatch.setenv("FOLIAX_COASTLINES", str(path))
     counts = [
-        len(plots.draw(S2, view=v, key=KEY, canvas=plots.Canvas(earth=e)).axes[0].lines)
+        len(plots.draw(S2, view=v, key=KEY, earth=e).axes[0].lines)
         for v in ("mollweide", "globe")
         for e in (True, False)
     ]

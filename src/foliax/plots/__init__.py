@@ -11,7 +11,7 @@ import pkgutil
 from ..tables.periods import TURNS, Turn
 from .axes import Axis
 from .coasts import coastlines
-from .draw import Canvas, draw
+from .draw import draw
 from .frames import Frame, frame
 from .interactive import NoInteractiveViewError, interactive
 from .page import interactive_html
@@ -25,7 +25,6 @@ for _module in pkgutil.iter_modules(__path__):
 __all__ = [
     "TURNS",
     "Axis",
-    "Canvas",
     "Frame",
     "NoInteractiveViewError",
     "Scene",

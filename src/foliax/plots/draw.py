@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,6 @@ from .registry import choose_view
 from .scene import Scene
 
 
-@dataclasses.dataclass(frozen=True)
-class Canvas:
-    """What a picture has besides the density, the data and their axes.
-
-    Args:
-        figure: an empty figure to draw in, which keeps its size. By default a new one, made
-            without pyplot.
-        title: title above the picture.
-        earth: a GeoJSON file of coastlines; True for the file that FOLIAX_COASTLINES names, if
-            that is set.
-    """
-
-    figure: Figure | None = None
-    title: str | None = None
-    earth: bool | str | Path = False
-
-
-BLANK_CANVAS = Canvas()
-"""A new figure without title and coastlines."""
-
-
 def draw(
     density: AbstractDensity,
     rows: Any = None,
@@ -46,7 +24,9 @@ def draw(
     units: Units | None = None,
     view: str | None = None,
     key: PRNGKeyArray,
-    canvas: Canvas = BLANK_CANVAS,
+    figure: Figure | None = None,
+    title: str | None = None,
+    earth: bool | str | Path = False,
 ) -> Figure:
     """Draw a density, with data if there are any.
 
@@ -61,7 +41,11 @@ def draw(
         view: a name in `plots.views(manifold)`. By default the first; on S² `region`, if the
             data fill a small part of the sphere.
         key: key of samples, and of log densities that are estimated by sampling.
-        canvas: the figure to draw in, its title, and coastlines.
+        figure: an empty figure to draw in, which keeps its size. By default a new one, made
+            without pyplot.
+        title: title above the picture.
+        earth: a GeoJSON file of coastlines; True for the file that FOLIAX_COASTLINES names, if
+            that is set.
 
     Returns:
         The figure; `plots.save` writes it to a file.
@@ -72,11 +56,11 @@ def draw(
     """
     rows = None if rows is None else as_points(density.manifold, rows)
     frame, axes = label_axes(density.manifold, labels, units)
-    figure = canvas.figure or Figure(figsize=(7.2, 4.6))
-    own = figure if canvas.figure is None else None
-    figure.set_layout_engine("constrained")
-    scene = Scene(density, rows, frame, axes, key, figure, coastlines(canvas.earth), own)
+    canvas = Figure(figsize=(7.2, 4.6)) if figure is None else figure
+    own = canvas if figure is None else None
+    canvas.set_layout_engine("constrained")
+    scene = Scene(density, rows, frame, axes, key, canvas, coastlines(earth), own)
     choose_view(scene, view)(scene)
-    if canvas.title:
-        figure.suptitle(canvas.title, fontsize=11)
-    return figure
+    if title:
+        canvas.suptitle(title, fontsize=11)
+    return canvas
