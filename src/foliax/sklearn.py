@@ -64,10 +64,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if self.schema is not None:
             schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
             schema = schema.infer_conventions(_frame(X, schema))
-            self._settle(schema, schema.manifold())
+            self._set_manifold(schema, schema.manifold())
         X = self._table(X, reset=True)
         if self.schema_ is None:
-            self._settle(None, self.manifold or Euclidean(X.shape[1]))
+            self._set_manifold(None, self.manifold or Euclidean(X.shape[1]))
         rows = self._points(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
@@ -131,7 +131,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         _, first = np.unique(drawn[tops], axis=0, return_index=True)
         tops = tops[np.sort(first)]
         spread = np.array([drawn[near[top]].std(0) for top in tops])
-        found, height = self._climbed(drawn[tops], height[tops], spread)
+        found, height = self._climb(drawn[tops], height[tops], spread)
         found = found[np.argsort(-height)]
         return found if self.schema_ is None else self.schema_.decode(found)
 
@@ -179,7 +179,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         estimator = cls(schema=found.schema, model=found.estimator or "auto")
         if found.schema is None:
             estimator.manifold = found.density.manifold
-        estimator._settle(found.schema, found.density.manifold)
+        estimator._set_manifold(found.schema, found.density.manifold)
         estimator.density_, estimator.record_ = found.density, found.record
         # scikit-learn remembers the columns of what was fitted.
         like: Any = np.zeros((1, found.density.manifold.size))
@@ -188,7 +188,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         validate_data(estimator, like, reset=True, skip_check_array=True)
         return estimator
 
-    def _settle(self, schema: Schema | None, manifold: Any) -> None:
+    def _set_manifold(self, schema: Schema | None, manifold: Any) -> None:
         self.schema_, self.manifold_ = schema, manifold
         reference = Measure(f"the reference measure of {manifold}", 0.0)
         self.measure_ = reference if schema is None else schema.measure()
@@ -204,7 +204,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         train, test = shuffled(train), shuffled(test)
         return collect_training_data(both, None, self.schema_, train, test)
 
-    def _climbed(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
+    def _climb(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
         random, project = np.random.default_rng(0), jax.jit(jax.vmap(self.manifold_.project))
         for step in np.repeat(0.5 ** np.arange(8), 4):
             noise = step * spread * random.normal(size=best.shape)
