@@ -68,7 +68,10 @@ def compare(
     key = jax.random.key(seed)
     points = Dataset(table.points, table.schema.manifold(), table.weights)
     train, test = points.split(held_out, key=key)
-    with console.progress(f"Comparing on {len(table.points)} rows") as stage:
+    with (
+        console.progress(f"Comparing on {len(table.points)} rows") as stage,
+        table.schema.name_columns_in_errors(table.frame, table.points),
+    ):
         settings = comparison.Settings(time_limit=time_limit, steps=steps)
         entries = comparison.compare_estimators(
             table.schema, train, test, names, settings, key=key, show=stage.show

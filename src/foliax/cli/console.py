@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -142,7 +143,7 @@ def handle_errors(command: F) -> F:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            with interruptible():
+            with interruptible(), hide_warnings():
                 enable_compilation_cache()
                 return command(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
@@ -155,10 +156,31 @@ def handle_errors(command: F) -> F:
             message = str(error) or type(error).__name__
             if kwargs.get("json_output"):
                 typer.echo(_to_json({"error": message}))
-            typer.echo(f"Error: {escape_control_characters(message)}", err=True)
+            typer.echo(f"Error: {_escape_error(error, message)}", err=True)
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
+
+
+def _escape_error(error: Exception, message: str) -> str:
+    """Put a message on one line; only errors that point into a schema's text have several."""
+    from foliax.tables.errors import SchemaTextError
+
+    keep = "\n\t" if isinstance(error, SchemaTextError) else ""
+    return escape_control_characters(message, keep)
+
+
+@contextmanager
+def hide_warnings() -> Iterator[None]:
+    """Hide the warnings of libraries, which speak of code and not of the user's table.
+
+    FOLIAX_TRACEBACK=1 shows them. Filters that turn warnings into errors, as in tests, stay.
+    """
+    with warnings.catch_warnings():
+        raises = any(action == "error" for action, *_ in warnings.filters)
+        if not raises and not os.environ.get("FOLIAX_TRACEBACK"):
+            warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

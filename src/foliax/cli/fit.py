@@ -140,7 +140,7 @@ def fit_and_save(
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
     with console.progress(f"Fitting {len(train)} rows") as stage:
-        with table.schema.name_columns_in_errors():
+        with table.schema.name_columns_in_errors(table.frame, table.points):
             data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
             fitted = estimator.fit(data, key=k2, callbacks=[stage.callback()])
         stage.show("measuring the total mass")

@@ -9,6 +9,20 @@ from typing import Annotated
 
 import typer
 
+MAX_SEED = 2**32 - 1
+"""The largest seed: JAX's random keys use 32 bits of it, so larger ones would repeat."""
+
+MAX_STEPS = 10**9
+"""Training steps that 32-bit counters hold; they take weeks."""
+
+
+def check_finite(value: float) -> float:
+    """Return a number; raise `typer.BadParameter` for inf, which passes a lower limit."""
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
 Data = Annotated[
     Path, typer.Argument(help="Table: .csv, .tsv (.gz), .parquet, .npy or .npz.", metavar="DATA")
 ]
@@ -33,12 +47,18 @@ Project = Annotated[
     bool, typer.Option("--project", help="Move invalid values to the nearest valid ones.")
 ]
 Seed = Annotated[
-    int, typer.Option(help="Seed of the random numbers. Equal seeds give equal results.", min=0)
+    int,
+    typer.Option(
+        help="Seed of the random numbers. Equal seeds give equal results.", min=0, max=MAX_SEED
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposed schema.")]
-Steps = Annotated[int | None, typer.Option(help="Train flows for this number of steps.", min=1)]
+Steps = Annotated[
+    int | None,
+    typer.Option(help="Train flows for this number of steps.", min=1, max=MAX_STEPS),
+]
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows.")]
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600}

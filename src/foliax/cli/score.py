@@ -21,7 +21,12 @@ Per = Annotated[
     typer.Option(help="Use km2 for densities on the globe per square kilometre, not steradian."),
 ]
 Tolerance = Annotated[
-    float, typer.Option(help="Standard error of each log density to reach, in nats.", min=1e-6)
+    float,
+    typer.Option(
+        help="Standard error of each log density to reach, in nats.",
+        min=1e-6,
+        callback=o.check_finite,
+    ),
 ]
 
 

@@ -11,7 +11,15 @@ import pandas as pd
 import typer
 
 from foliax.atomic import atomic_path
-from foliax.tables import PreparedTable, Schema, TableError, propose, read_table, write_table
+from foliax.tables import (
+    PreparedTable,
+    Schema,
+    TableError,
+    propose,
+    read_table,
+    read_weights,
+    write_table,
+)
 
 from .console import Console
 
@@ -62,7 +70,7 @@ def read(
     """
     frame = read_table(data)
     prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
-    return _collect(console, frame, schema, prepared, None)
+    return _collect(console, frame, schema, prepared)
 
 
 def read_and_choose_schema(
@@ -99,21 +107,20 @@ def read_and_choose_schema(
         prepared = chosen.prepare(frame, **how)
     else:
         chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
-    return _collect(console, frame, chosen, prepared, weights)
+    table = _collect(console, frame, chosen, prepared)
+    if weights is None:
+        return table
+    return table._replace(weights=read_weights(frame, weights, prepared.kept))
 
 
 def _collect(
-    console: Console,
-    frame: pd.DataFrame,
-    schema: Schema,
-    prepared: PreparedTable,
-    weights: str | None,
+    console: Console, frame: pd.DataFrame, schema: Schema, prepared: PreparedTable
 ) -> Table:
     for line in prepared.report:
         console.log(line)
     valid = frame.iloc[prepared.kept]
     dropped = len(frame) - len(valid)
-    return Table(valid, prepared.points, _read_weights(valid, weights), schema, dropped)
+    return Table(valid, prepared.points, None, schema, dropped)
 
 
 def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: bool) -> Schema:
@@ -143,23 +150,6 @@ def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: 
             f"Pass --yes to accept the proposed schema, or correct it: --schema '{schema.text()}'"
         )
     return schema
-
-
-def _read_weights(frame: pd.DataFrame, column: str | None) -> np.ndarray | None:
-    if column is None:
-        return None
-    if column not in frame.columns:
-        known = ", ".join(str(name) for name in frame.columns)
-        raise TableError(f"The table has no column '{column}' for weights. It has: {known}.")
-    values = np.asarray(pd.to_numeric(frame[column], errors="coerce"), float)
-    invalid = ~(np.isfinite(values) & (values >= 0))
-    if invalid.any() or not values.sum() > 0:
-        row = int(np.argmax(invalid)) + 1
-        raise TableError(
-            f"Column '{column}', row {row}: weights must be non-negative numbers, and not all may "
-            "be 0. Correct them."
-        )
-    return values
 
 
 def write(

@@ -14,7 +14,16 @@ from .base import AbstractManifold
 
 
 class OffManifoldError(ValueError):
-    """Rows that are not points of the manifold."""
+    """Rows that are not points of the manifold.
+
+    Args:
+        message: What is wrong, where, and how to fix it.
+        row: Number of the first such row, from 0; None if the whole array is wrong.
+    """
+
+    def __init__(self, message: str, row: int | None = None):
+        super().__init__(message)
+        self.row = row
 
 
 def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4) -> None:
@@ -39,7 +48,8 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
         row, column = np.argwhere(~finite)[0]
         raise OffManifoldError(
             f"Row {row}, column {column}: value is {rows[row, column]}. "
-            "Drop or fill missing values first."
+            "Drop or fill missing values first.",
+            int(row),
         )
     if len(rows) == 0:
         return
@@ -51,7 +61,15 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
 
 def check_points_on_device(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4):
     """Raise `OffManifoldError` where rows are no points in the precision that models compute in."""
-    bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
+    with np.errstate(over="ignore"):
+        on_device = jnp.asarray(rows)
+    overflows = ~np.isfinite(np.asarray(on_device)).all(axis=1)
+    if overflows.any():
+        row = int(np.argmax(overflows))
+        raise OffManifoldError(
+            f"Row {row}: {rows[row]} is too large for {on_device.dtype}. Drop or rescale it.", row
+        )
+    bad = np.asarray(_violations(manifold, on_device)) > tol
     _refuse(manifold, rows, bad)
 
 
@@ -60,7 +78,8 @@ def _refuse(manifold: AbstractManifold, rows: np.ndarray, bad: np.ndarray) -> No
         row = int(np.argmax(bad))
         raise OffManifoldError(
             f"Row {row} ({bad.sum()} of {len(rows)} rows like it): "
-            f"{manifold.describe_violation(rows[row])}"
+            f"{manifold.describe_violation(rows[row])}",
+            row,
         )
 
 

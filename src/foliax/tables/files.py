@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from .errors import TableError
+from .errors import TableError, describe_os_error, one_line
 from .numpy_files import read_npy, read_npz, write_npy, write_npz
+from .row_names import number_rows
 from .text_files import read_text, write_text
 
 
@@ -37,14 +39,32 @@ def read_table(path: str | Path) -> pd.DataFrame:
     """
     path = Path(path)
     format = _format(path)
-    if not path.is_file():
-        raise TableError(f"There is no file {path}.")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path} is empty. Its first line should name the columns.")
-    frame = format.read(path)
+    _check_readable(path)
+    try:
+        frame = format.read(path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {describe_os_error(error)}.") from None
+    if frame.shape[1] == 0:
+        raise TableError(f"{path} has no columns. Add data.")
     if len(frame) == 0:
         raise TableError(f"{path} has no rows. Add data.")
     return frame
+
+
+def _check_readable(path: Path) -> None:
+    """Raise `TableError` if the path is not a file with content."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise TableError(f"There is no file {path}.") from None
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} cannot be read: {describe_os_error(error)}.") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise TableError(f"{path} is a folder. Name a file in it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise TableError(f"{path} is a device or a pipe. Save its content to a file first.")
+    if status.st_size == 0:
+        raise TableError(f"{path} is empty. Its first line should name the columns.")
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
@@ -83,14 +103,25 @@ def _need_pyarrow() -> None:
 def _read_parquet(path: Path) -> pd.DataFrame:
     _need_pyarrow()
     try:
-        return pd.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path} cannot be read as Parquet: {error}") from None
+        with path.open("rb") as file:  # pyarrow cannot open names that are not UTF-8
+            frame = pd.read_parquet(file, engine="pyarrow")
+    except PermissionError:
+        raise
+    except Exception as error:  # a damaged file raises errors of many types
+        raise TableError(
+            f"{path} cannot be read as Parquet: {one_line(error)}. Write it again."
+        ) from None
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    return number_rows(frame)
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     _need_pyarrow()
-    frame.to_parquet(path, engine="pyarrow", index=False)
+    frame = frame.copy(deep=False)
+    frame.attrs = {}  # pandas writes them into the file, as JSON
+    with path.open("wb") as file:  # pyarrow cannot open names that are not UTF-8
+        frame.to_parquet(file, engine="pyarrow", index=False)
 
 
 def _text(separator: str) -> _Format:
