@@ -89,8 +89,6 @@ FIT = {
     "huge seed": (GOOD, ["-s", SPHERE, "--seed", str(2**64)], "--seed"),
     "long seed": (GOOD, ["-s", SPHERE, "--seed", str(2**32)], "--seed"),
     "real seed": (GOOD, ["-s", SPHERE, "--seed", "1e30"], "--seed"),
-    "no number of minutes": (GOOD, ["-s", SPHERE, "--minutes", "nan"], "--minutes"),
-    "endless": (GOOD, ["-s", SPHERE, "--minutes", "inf"], "--minutes"),
     "steps": (GOOD, ["-s", SPHERE, "--steps", str(2**64)], "--steps"),
     "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "There is no folder"),
     "ending": (GOOD, ["-s", SPHERE, "-o", "m.txt"], "must end with"),
