@@ -124,6 +124,7 @@ def model(tmp_path_factory):
     (path / "cut.foliax").write_bytes(whole[: len(whole) // 2])
     (path / "text.foliax").write_text("no model")
     (path / "other.csv").write_text("x\n1\n")
+    (path / "far.csv").write_text(GOOD.replace("11,22,1,", "11,22,,") + "\n5,20,1000000000,1\n")
     return path
 
 
@@ -145,6 +146,10 @@ OTHERS = {
     "plot into a table": (["plot", "m.foliax", "-o", "p.csv"], "must end with"),
     "plot an unknown view": (["plot", "m.foliax", "--view", "globe", "-o", "p.png"], "globe"),
     "compare an unknown model": (["compare", "data.csv", "--models", "best"], "model is one of"),
+    "compare far rows": (
+        ["compare", "far.csv", "-s", "integer(n)", "--models", "kernel", "--drop-invalid"],
+        "Row 13 (line 15), column n: 1e+09 is too far from the other rows",
+    ),
     "check no file": (["check", "none.csv"], "There is no file"),
     "schema of text": (["schema", "m.foliax"], "ending"),
     "info of a text": (["info", "text.foliax"], "text.foliax"),
