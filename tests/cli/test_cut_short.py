@@ -36,7 +36,7 @@ def test_the_model_is_saved_and_the_exit_code_is_3(option, tmp_path, monkeypatch
     candidates = [Candidate("slow", Sleeping(clock)), Candidate("kernel", KERNEL, is_kernel=True)]
     monkeypatch.setattr(Policy, "candidates", lambda *_: candidates)
     data, output = tmp_path / "q.csv", tmp_path / "q.foliax"
-    pd.read_csv(QUAKES).iloc[:60].to_csv(data, index=False)
+    pd.read_csv(QUAKES).iloc[:240].to_csv(data, index=False)
     result = run("fit", data, "-s", SPHERE, "-o", output, option, code=3)
     assert "Warning: The fit was cut short after 3600 s" in result.stderr
     record = io.load(output).record

@@ -220,7 +220,10 @@ def test_a_candidate_is_tried_where_its_rows_and_its_work_suffice():
     ]
     few = dataclasses.replace(search, kept=rows.take(np.arange(499)))
     assert not few.is_wanted(candidate, 1e3)
-    assert dataclasses.replace(few, members=[]).is_wanted(candidate, 0.0), "the first always is"
+    none = dataclasses.replace(few, members=[])
+    assert none.is_wanted(candidate, 0.0, is_last=True), "where nothing else serves"
+    assert none.is_wanted(Candidate("kernel", Costly(), is_kernel=True), 0.0)
+    assert not none.is_wanted(candidate, 0.0)
 
 
 def test_the_cheap_come_first_where_rows_can_be_held_out():

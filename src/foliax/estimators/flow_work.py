@@ -19,7 +19,7 @@ A gradient takes about twice as long as a value, which takes 1.4e-10.
 """
 SOLVER_EVALUATIONS = 20
 """Evaluations of the parameters by a flow that uses a solver: about as many as steps it takes."""
-MIN_STEPS = 1500
+MIN_STEPS = 1000
 """Training steps from which on a flow is worth a start: a shorter training rarely wins."""
 
 

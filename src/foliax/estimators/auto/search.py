@@ -51,26 +51,29 @@ class Search:
     ) -> None:
         """Try candidates until one is interrupted or the clock cuts the run short."""
         for candidate, key in zip(candidates, keys, strict=False):
+            is_last = candidate is candidates[-1]
+            work = self._work_for(candidate, leads=not self.members and not is_last)
+            if not self.is_wanted(candidate, work, is_last=is_last):
+                continue
             if self.members and (reason := find_reason_to_stop(callbacks)):
                 self.record.stopped = reason
                 self.record.events.append(f"{candidate.name}: not tried, {reason}.")
                 continue
-            leads = not self.members and len(candidates) > 1
-            self._try(candidate, self._work_for(candidate, leads), key, callbacks)
+            self._try(candidate, work, key, callbacks)
             if self.record.stopped == INTERRUPTED:
                 break
 
-    def _work_for(self, candidate: Candidate, leads: bool) -> float:
+    def _work_for(self, candidate: Candidate, *, leads: bool) -> float:
         """Work units that a candidate may use; members keep some to be refitted."""
         n, manifold = len(self.data), self.data.manifold
         refits = (m.refit_work(n, manifold, split_here=self.split_here) for m in self.members)
         left, reserved = self.budget.left, sum(refits, 0.0)
         return self.policy.work_for(candidate.name, left, reserved, leads=leads)
 
-    def is_wanted(self, candidate: Candidate, work: float) -> bool:
-        """Whether a candidate is worth its work; the first, and one kernel, always are."""
+    def is_wanted(self, candidate: Candidate, work: float, *, is_last: bool = False) -> bool:
+        """Whether a candidate is worth its work; one kernel, or the last if none serves, is."""
         has_kernel = any(member.candidate.is_kernel for member in self.members)
-        if not self.members or (candidate.is_kernel and not has_kernel):
+        if (candidate.is_kernel and not has_kernel) or (is_last and not self.members):
             return True
         estimator, n = candidate.estimator, len(self.kept)
         if self.held_out is None or n < estimator.min_rows:
@@ -90,9 +93,7 @@ class Search:
         key: PRNGKeyArray,
         callbacks: Sequence[Callback],
     ) -> None:
-        """Fit and score a candidate, if it is worth its work."""
-        if not self.is_wanted(candidate, work):
-            return
+        """Fit and score a candidate."""
         for callback in callbacks:
             callback.on_candidate(candidate.name)
         n, manifold = len(self.kept), self.kept.manifold

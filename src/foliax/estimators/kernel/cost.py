@@ -24,8 +24,10 @@ SHAPING_WORK_UNITS = 2.2e-3
 """Work units of each row of the local kernel, on S²: covariances in all folds, and kernels."""
 DIMENSION_SHARE = 0.5
 """The cost of each dimension, over that of S²."""
-MIN_SUBSAMPLE_ROWS = 2000
-"""The least rows of a subsample, however little work is allowed."""
+MIN_SCORED_ROWS = 5000
+"""The least `max_rows` of a kernel of more rows; fewer would also leave it few kernels."""
+MIN_SHAPED_ROWS = 2000
+"""The least rows of a local kernel of a subsample: fewer rarely show structure."""
 N_PROBED_CENTRES = 256
 """Kernels at whose centres the reach of others is measured: its error is below a tenth."""
 MAX_PROBED_KERNELS = 4096

@@ -21,7 +21,7 @@ from .bandwidths import find_relative_bandwidths
 from .base import AbstractKernels
 from .components import ScaleKernels
 from .cost import (
-    MIN_SUBSAMPLE_ROWS,
+    MIN_SHAPED_ROWS,
     SHAPING_WORK_UNITS,
     has_kernels,
     kernel_scale,
@@ -121,7 +121,7 @@ class LocalKernel(AbstractEstimator):
     def within(self, work: float, n: int, manifold: AbstractManifold) -> LocalKernel:
         per_row = kernel_scale(manifold) * SHAPING_WORK_UNITS
         rows = int((work - local_kernel_work(0, manifold)) / per_row)
-        most = min(self.scales.max_rows, max(MIN_SUBSAMPLE_ROWS, rows))
+        most = min(self.scales.max_rows, max(MIN_SHAPED_ROWS, rows))
         if n <= most:
             return self
         return dataclasses.replace(self, scales=dataclasses.replace(self.scales, max_rows=most))

@@ -19,7 +19,7 @@ from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative_bandwidths, leave_one_out, select_concentrations
 from .components import ScaleKernels
 from .cost import (
-    MIN_SUBSAMPLE_ROWS,
+    MIN_SCORED_ROWS,
     SCORING_WORK_UNITS,
     has_kernels,
     kernel_scale,
@@ -128,7 +128,7 @@ class ScaleMixtureKernel(AbstractEstimator):
     def within(self, work: float, n: int, manifold: AbstractManifold) -> ScaleMixtureKernel:
         per_row = kernel_scale(manifold) * SCORING_WORK_UNITS
         rows = int((work - scale_mixture_work(n, 0, manifold)) / per_row)
-        most = min(self.max_rows, max(MIN_SUBSAMPLE_ROWS, rows))
+        most = min(self.max_rows, max(MIN_SCORED_ROWS, rows))
         return self if n <= most else dataclasses.replace(self, max_rows=most)
 
     def uses_all_rows(self, n: int) -> bool:

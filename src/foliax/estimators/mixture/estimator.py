@@ -32,10 +32,10 @@ TYPICAL_STEPS = 100
 """Steps of EM until a step gains less than the tolerance, typically."""
 MIN_WORK_UNITS = 5.0
 """Work units with which the search gets far enough to be worth a start."""
-ROWS_PER_WORK_UNIT = 250
-"""Rows for each work unit; more would leave work for few numbers of components."""
-MIN_SUBSAMPLE_ROWS = 1000
-"""The least rows of a subsample, however little work is allowed."""
+ROWS_WORK_SHARE = 0.5
+"""Share of the work that all numbers of components may take; more steps may be needed."""
+MIN_SUBSAMPLE_ROWS = 10_000
+"""The least rows of a subsample, since fewer rows show fewer components."""
 
 
 @storable(
@@ -120,17 +120,20 @@ class DirectionalMixture(AbstractEstimator):
 
     def fit_work(self, n: int, manifold: AbstractManifold) -> float:
         n = min(n, self.max_rows)
-        steps = self.restarts * SHORT_RUN_STEPS + min(TYPICAL_STEPS, self.steps)
-        components = steps * sum(self.grid(n))
-        work = START_WORK_UNITS + n * components * self._family(manifold).step_work
+        work = START_WORK_UNITS + n * self._row_work(n, manifold)
         return min(work, self.max_work) if self.max_work else work
+
+    def _row_work(self, n: int, manifold: AbstractManifold) -> float:
+        """Work units of one of n rows, if all numbers of components are tried."""
+        steps = self.restarts * SHORT_RUN_STEPS + min(TYPICAL_STEPS, self.steps)
+        return steps * sum(self.grid(n)) * self._family(manifold).step_work
 
     def min_work(self, n: int, manifold: AbstractManifold) -> float:
         return min(MIN_WORK_UNITS, self.fit_work(n, manifold))
 
     def within(self, work: float, n: int, manifold: AbstractManifold) -> DirectionalMixture:
-        rows = max(MIN_SUBSAMPLE_ROWS, int(ROWS_PER_WORK_UNIT * work))
-        most = min(self.max_rows, rows)
+        rows = int(ROWS_WORK_SHARE * work / self._row_work(n, manifold))
+        most = min(self.max_rows, max(MIN_SUBSAMPLE_ROWS, rows))
         return dataclasses.replace(self, max_rows=most, max_work=max(work, 1e-3))
 
     def _fit(
