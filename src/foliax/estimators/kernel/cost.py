@@ -30,6 +30,8 @@ MIN_SHAPED_ROWS = 2000
 """The least rows of a local kernel of a subsample: fewer rarely show structure."""
 N_PROBED_CENTRES = 256
 """Kernels at whose centres the reach of others is measured: its error is below a tenth."""
+N_BLOCKS = 1024
+"""Blocks of rows that are evaluated together, at most."""
 MAX_PROBED_KERNELS = 4096
 """Kernels whose reach is measured; measuring it takes milliseconds."""
 
@@ -71,9 +73,10 @@ def local_kernel_work(n: int, manifold: AbstractManifold) -> float:
 
 
 def count_reaching_pairs(kernels: AbstractKernels) -> float:
-    """Estimate how many kernels, of all components, are not negligible at a typical row.
+    """Estimate how many kernels, of all components, a typical row is evaluated with.
 
-    Pruning skips the others where many rows are evaluated.
+    Pruning skips those that do not reach the block of neighbours that the row belongs to. Blocks
+    are about `N_BLOCKS`, and as wide as twice the distance between neighbours of so many rows.
     """
     n, centres = kernels.n_rows, kernels.centres
     if n <= MIN_PRUNED_KERNELS or not centres.size:
@@ -83,8 +86,9 @@ def count_reaching_pairs(kernels: AbstractKernels) -> float:
     probed, others = order[:N_PROBED_CENTRES], order[:MAX_PROBED_KERNELS]
     gaps = centres[probed][:, None] - centres[others]
     distance = np.sqrt((gaps**2).sum(-1))
+    width = 2 * np.partition(distance[:, :N_BLOCKS], 1, axis=1)[:, 1:2]
     pairs = 0.0
     for mask in group_by_bandwidth(kernels.bandwidths):
         radii = kernels.select(mask).cutoff_radii(depths[mask])[others]
-        pairs += n * mask.sum() * float((distance <= radii).mean())
+        pairs += n * mask.sum() * float((distance - width <= radii).mean())
     return pairs
