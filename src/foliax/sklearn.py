@@ -23,6 +23,7 @@ from .io import model_file
 from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
 from .tables import Measure, Schema
+from .training.history import CUT_SHORT
 
 
 class DensityEstimator(DensityMixin, BaseEstimator):
@@ -85,6 +86,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
         if mass_is_off(fitted.record):
             warnings.warn(fitted.record.events[-1], stacklevel=2)
+        if fitted.record.stopped == CUT_SHORT:
+            warnings.warn("The fit was cut short: see record_.events.", stacklevel=2)
         self.density_, self.record_ = fitted.density, fitted.record
         return self
 

@@ -26,6 +26,9 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 """Exit code of a command that could not run: wrong options, data or files."""
 
+FIT_CUT_SHORT = 3
+"""Exit code of a command whose fit the clock stopped, far over its time limit."""
+
 CONTROL_CHARACTERS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -50,6 +53,10 @@ class Console(NamedTuple):
         """Print a message for people."""
         if not (self.quiet or self.json):
             typer.echo(escape_control_characters(text), err=True)
+
+    def warn(self, text: str) -> None:
+        """Print a warning that must not be missed, whatever the options are."""
+        typer.echo(f"Warning: {escape_control_characters(text)}", err=True)
 
     def result(self, found: dict[str, Any], text: str) -> None:
         """Print the result: `found` as JSON for programs, otherwise `text`."""

@@ -49,7 +49,7 @@ def demo(
     from foliax.tables import Schema, read_table
 
     from . import tables
-    from .fit import fit_and_save
+    from .fit import exit_if_cut_short, fit_and_save
     from .report import summarize, write_report
 
     console = Console(json_output, quiet)
@@ -74,5 +74,6 @@ def demo(
         f"columns: {lead:+.3f} ± {error:.3f} nats each ({lead / error:.1f} standard errors).\n"
         f"Model: {path}\nReport: {page}",
     )
+    exit_if_cut_short(console, fitted.record, path)
     if not won:
         raise typer.Exit(CHECK_FAILED)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import CHECK_FAILED, Console, handle_errors
+from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.estimators import AbstractEstimator, FitResult
@@ -70,6 +70,9 @@ def fit(
       foliax fit quakes.csv -s 'where: sphere(lat=lat, lon=long); depth: positive(depth, unit=km)'
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
+
+    Exit codes: 0 for success; 1 if --strict finds a wrong total mass; 2 for bad input; 3 if the fit
+    was cut short, far over its time limit, with the model saved; 130 or 143 after an interrupt.
     """
     from foliax.estimators import get_estimator
     from foliax.evaluation.mass import mass_is_off
@@ -88,6 +91,7 @@ def fit(
     _print_result(console, table, fitted.record, output, held, keep_rows)
     if strict and mass_is_off(fitted.record):
         raise typer.Exit(CHECK_FAILED)
+    exit_if_cut_short(console, fitted.record, output)
 
 
 def _print_result(
@@ -112,6 +116,18 @@ def _print_result(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
+
+
+def exit_if_cut_short(console: Console, record: Record, output: Path) -> None:
+    """Warn and exit with code 3 where the clock stopped the fit."""
+    from foliax.training.history import CUT_SHORT
+
+    if record.stopped == CUT_SHORT:
+        console.warn(
+            f"The fit was cut short after {record.seconds:.0f} s, far over its time limit. "
+            f"{output} holds what was reached; another run may give another result."
+        )
+        raise typer.Exit(FIT_CUT_SHORT)
 
 
 def fit_and_save(

@@ -27,6 +27,9 @@ from .log_prob import LogProb
 Aux = Float[Array, " k"]
 Scalar = Float[Array, ""]
 
+PARAMETER_WORK_UNITS = 1.4e-10
+"""Work units of one parameter of a flow in one evaluation: a product, a sum and their overhead."""
+
 
 @storable("density.DequantizedDensity")
 class DequantizedDensity(AbstractDensity):
@@ -129,6 +132,11 @@ class DequantizedDensity(AbstractDensity):
     @property
     def work(self) -> int:
         return self.integrator.work * self.dequantization.branches
+
+    @property
+    def evaluation_work(self) -> float:
+        leaves = jax.tree.leaves(eqx.filter(self.ambient, eqx.is_inexact_array))
+        return self.work * PARAMETER_WORK_UNITS * sum(leaf.size for leaf in leaves)
 
     def refine(self) -> DequantizedDensity:
         finer = self.integrator.refine()

@@ -122,6 +122,10 @@ class Stacked(AbstractDensity):
     def work(self) -> int:
         return sum(member.work for member in self.members)
 
+    @property
+    def evaluation_work(self) -> float:
+        return sum(member.evaluation_work for member in self.members)
+
     def refine(self) -> Stacked:
         return self._with_members(tuple(member.refine() for member in self.members))
 

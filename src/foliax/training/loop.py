@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity
 from ..density.dataset import Dataset
-from .callbacks import Callback
+from .callbacks import Callback, find_reason_to_stop
 from .checkpoint import fingerprint
 from .history import INTERRUPTED, Block, Record
 from .objectives import AbstractObjective, ImportanceWeighted
@@ -106,6 +106,7 @@ def _run_blocks(
                 keeper.save(state, record, identity)
             for callback in callbacks:
                 callback.on_block(block)
+            _stop_if_asked(record, callbacks)
     except KeyboardInterrupt:
         if int(state.step) == 0:
             raise
@@ -129,6 +130,14 @@ def _note_block(
         record.stopped = f"reached the time limit of {training.time_limit:.0f} s"
         record.events.append(f"Out of time after step {block.step}: kept the best so far.")
     return block
+
+
+def _stop_if_asked(record: Record, callbacks: Sequence[Callback]) -> None:
+    """End the training where a callback has a reason to."""
+    if not record.stopped and (reason := find_reason_to_stop(callbacks)):
+        record.stopped = reason
+        step = record.history[-1].step
+        record.events.append(f"Stopped after step {step} ({reason}): kept the best so far.")
 
 
 def _attempt(run: Run, state: State, held_out: Batch | None) -> tuple[State, float, float, str]:

@@ -13,12 +13,20 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
 from ...density import Dataset
+from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback
 from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative_bandwidths
 from .base import AbstractKernels
 from .components import ScaleKernels
+from .cost import (
+    MIN_SHAPED_ROWS,
+    SHAPING_WORK_UNITS,
+    has_kernels,
+    kernel_scale,
+    local_kernel_work,
+)
 from .data import DistinctRows
 from .density import KernelDensity
 from .mixing import fit_mixture
@@ -100,6 +108,23 @@ class LocalKernel(AbstractEstimator):
         parts = self._build_parts(tangents, rows, relative, count)
         mixed = fit_mixture(manifold, parts, scores, scored, self.scales.min_gain)
         return build_result(*mixed, began)
+
+    def serves(self, manifold: AbstractManifold) -> bool:
+        return has_kernels(manifold)
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        return local_kernel_work(min(n, self.scales.max_rows), manifold)
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        return self.within(0.0, n, manifold).fit_work(n, manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> LocalKernel:
+        per_row = kernel_scale(manifold) * SHAPING_WORK_UNITS
+        rows = int((work - local_kernel_work(0, manifold)) / per_row)
+        most = min(self.scales.max_rows, max(MIN_SHAPED_ROWS, rows))
+        if n <= most:
+            return self
+        return dataclasses.replace(self, scales=dataclasses.replace(self.scales, max_rows=most))
 
     def uses_all_rows(self, n: int) -> bool:
         return self.scales.uses_all_rows(n)

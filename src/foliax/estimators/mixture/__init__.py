@@ -6,7 +6,8 @@ May import: `estimators.base` and everything below `estimators`.
 """
 
 from .base import AbstractComponents, AbstractFamily, MixtureDensity
-from .estimator import DirectionalMixture, find_family
+from .estimator import DirectionalMixture
+from .lookup import find_family
 from .rotations import MatrixFisherComponents, MatrixFisherFamily
 from .sphere import VonMisesFisherComponents, VonMisesFisherFamily
 from .torus import WrappedNormalComponents, WrappedNormalFamily
