@@ -6,18 +6,35 @@ import functools
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ..atomic import atomic_path
 from .errors import TableError
 from .numpy_files import read_npy, read_npz, write_npy, write_npz
 from .text_files import read_text, write_text
 
 
+class TableWithText(NamedTuple):
+    """A table twice: with numbers, and with the values exactly as the file has them.
+
+    Attributes:
+        frame: The table that `read_table` returns.
+        verbatim: The same rows and columns: text if the file is text, otherwise types that lose
+            nothing, such as integers with blanks.
+        is_text: Whether the file is text.
+    """
+
+    frame: pd.DataFrame
+    verbatim: pd.DataFrame
+    is_text: bool = False
+
+
 class _Format(NamedTuple):
     read: Callable[[Path], pd.DataFrame]
     write: Callable[[pd.DataFrame, Path], None]
+    read_verbatim: Callable[[Path], TableWithText] | None = None
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
@@ -36,19 +53,49 @@ def read_table(path: str | Path) -> pd.DataFrame:
         TableError: The file is absent, empty, of unknown format, or not a table.
     """
     path = Path(path)
+    format = _format_of_file(path)
+    return _check_rows(path, format.read(path))
+
+
+def read_table_verbatim(path: str | Path) -> TableWithText:
+    """Read a table, and also its values exactly as the file has them.
+
+    Args:
+        path: The file, as for `read_table`. It is read once.
+
+    Returns:
+        Both tables.
+
+    Raises:
+        TableError: As for `read_table`.
+    """
+    path = Path(path)
+    format = _format_of_file(path)
+    if format.read_verbatim is None:
+        frame = _check_rows(path, format.read(path))
+        return TableWithText(frame, frame)
+    found = format.read_verbatim(path)
+    _check_rows(path, found.frame)
+    return found
+
+
+def _format_of_file(path: Path) -> _Format:
     format = _format(path)
     if not path.is_file():
         raise TableError(f"There is no file {path}.")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty. Its first line should name the columns.")
-    frame = format.read(path)
+    return format
+
+
+def _check_rows(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     if len(frame) == 0:
         raise TableError(f"{path} has no rows. Add data.")
     return frame
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a table to a file; numbers keep every digit.
+    """Write a table to a file atomically; numbers keep every digit.
 
     Args:
         frame: The table.
@@ -56,12 +103,19 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
     Raises:
         TableError: The folder is absent, the format is unknown or cannot hold the table.
+        OSError: The file cannot be written. An old file stays unchanged.
     """
     path = Path(path)
     format = _format(path)
     if not path.parent.is_dir():
         raise TableError(f"There is no folder {path.parent} to write {path.name} into.")
-    format.write(frame, path)
+    with atomic_path(path) as temporary:
+        format.write(frame, temporary)
+
+
+def is_text_format(path: str | Path) -> bool:
+    """Return whether a file of this name is text: CSV or TSV, perhaps compressed."""
+    return Path(path).name.lower().endswith(_TEXT_ENDINGS)
 
 
 def _format(path: Path) -> _Format:
@@ -80,12 +134,17 @@ def _need_pyarrow() -> None:
         )
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, **how: Any) -> pd.DataFrame:
     _need_pyarrow()
     try:
-        return pd.read_parquet(path, engine="pyarrow")
+        return pd.read_parquet(path, engine="pyarrow", **how)
     except (OSError, ValueError) as error:
         raise TableError(f"{path} cannot be read as Parquet: {error}") from None
+
+
+def _read_parquet_verbatim(path: Path) -> TableWithText:
+    """Read both tables; NumPy's types would turn integers with blanks into floats."""
+    return TableWithText(_read_parquet(path), _read_parquet(path, dtype_backend="pyarrow"))
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
@@ -94,9 +153,14 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _text(separator: str) -> _Format:
+    def read_verbatim(path: Path) -> TableWithText:
+        found = read_text(path, separator)
+        return TableWithText(found.frame, found.cells(), is_text=True)
+
     return _Format(
-        functools.partial(read_text, separator=separator),
+        lambda path: read_text(path, separator).frame,
         functools.partial(write_text, separator=separator),
+        read_verbatim,
     )
 
 
@@ -105,7 +169,8 @@ _FORMATS = {
     ".tsv": _text("\t"),
     ".csv.gz": _text(","),
     ".tsv.gz": _text("\t"),
-    ".parquet": _Format(_read_parquet, _write_parquet),
+    ".parquet": _Format(_read_parquet, _write_parquet, _read_parquet_verbatim),
     ".npy": _Format(read_npy, write_npy),
     ".npz": _Format(read_npz, write_npz),
 }
+_TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
 import warnings
 import zlib
 from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import pandas as pd
 
@@ -15,7 +17,26 @@ from .columns import FIRST_LINE
 from .errors import TableError
 
 
-def read_text(path: Path, separator: str) -> pd.DataFrame:
+class TextTable(NamedTuple):
+    """A table and the text that it was read from.
+
+    Attributes:
+        frame: The table, with numbers where pandas recognizes them.
+        content: The bytes of the file, decompressed.
+        separator: What separates the fields of a line.
+    """
+
+    frame: pd.DataFrame
+    content: bytes
+    separator: str
+
+    def cells(self) -> pd.DataFrame:
+        """Return the same rows as text: 007, NA and 1.50 stay what they are."""
+        cells = _read_rows(self.content, self.separator, dtype=str, na_filter=False)
+        return cells.set_axis(self.frame.columns, axis="columns")
+
+
+def read_text(path: Path, separator: str) -> TextTable:
     """Read a table; the file is opened once.
 
     Args:
@@ -46,12 +67,42 @@ def read_text(path: Path, separator: str) -> pd.DataFrame:
     table.columns = names
     if _count_lines(content) == len(table) + 1:
         table.attrs[FIRST_LINE] = 2
-    return table
+    return TextTable(table, content, separator)
+
+
+def format_text(frame: pd.DataFrame, separator: str = ",") -> str:
+    """Return a table as text; numbers take the shortest form that reads back to the same float."""
+    return _decode_bytes(frame).to_csv(sep=separator, index=False)
 
 
 def write_text(frame: pd.DataFrame, path: Path, separator: str) -> None:
-    """Write a table; numbers take the shortest form that reads back to the same float."""
-    frame.to_csv(path, sep=separator, index=False)
+    """Write what `format_text` returns in UTF-8; equal tables give equal files."""
+    with path.open("wb") as file, contextlib.ExitStack() as stack:
+        stream: IO[bytes] = file
+        if path.suffix.lower() == ".gz":
+            # The header names neither a file nor a time, which would differ between runs.
+            stream = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        _decode_bytes(frame).to_csv(
+            stream, sep=separator, index=False, mode="wb", errors="backslashreplace"
+        )
+
+
+def _decode_bytes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Replace bytes by text, where columns may hold them."""
+    decoded = {
+        i: frame.iloc[:, i].map(decode_if_bytes)
+        for i, dtype in enumerate(frame.dtypes)
+        if str(dtype) == "object" or "binary" in str(dtype)
+    }
+    if not decoded:
+        return frame
+    columns = [decoded.get(i, frame.iloc[:, i]) for i in range(frame.shape[1])]
+    return pd.concat(columns, axis="columns").set_axis(frame.columns, axis="columns")
+
+
+def decode_if_bytes(value: Any) -> Any:
+    """Return the text of bytes, and any other value unchanged."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -68,7 +119,7 @@ def _read_header(path: Path, content: bytes, separator: str) -> list[str]:
     return [name.strip() for name in first]
 
 
-def _read_rows(content: bytes, separator: str) -> pd.DataFrame:
+def _read_rows(content: bytes, separator: str, **how: Any) -> pd.DataFrame:
     with warnings.catch_warnings():
         # Without index_col=False the first of too many fields would silently become the index.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -78,6 +129,7 @@ def _read_rows(content: bytes, separator: str) -> pd.DataFrame:
             encoding="utf-8-sig",
             skipinitialspace=True,
             index_col=False,
+            **how,
         )
 
 
