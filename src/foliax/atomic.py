@@ -208,5 +208,6 @@ def _describe(path: Path, error: OSError) -> str:
     }
     if error.errno == errno.ENOENT and os.path.isdir(folder):
         reasons[errno.ENOENT] = "another program removed its temporary file. Try again"
-    known = reasons.get(error.errno or 0)
-    return f"{path} cannot be written: {known or error.strerror or error}."
+    if error.errno is None:  # NumPy's error for a full disk has no number.
+        return f"{path} cannot be written: {error}. Is the disk full?"
+    return f"{path} cannot be written: {reasons.get(error.errno, error.strerror)}."

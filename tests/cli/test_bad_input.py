@@ -58,7 +58,7 @@ FIT = {
     "time limit": (GOOD, ["-s", SPHERE, "--time-limit", "-1"], "--time-limit"),
     "unit of time": (GOOD, ["-s", SPHERE, "--time-limit", "2d"], "'2d' is not a positive duration"),
     "seed": (GOOD, ["-s", SPHERE, "--seed", "x"], "--seed"),
-    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "There is no folder"),
+    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "there is no folder"),
     "ending": (GOOD, ["-s", SPHERE, "-o", "m.txt"], "must end with"),
     "option": (GOOD, ["-s", SPHERE, "--fast"], "No such option"),
 }

@@ -177,9 +177,11 @@ def interrupt_exit_code() -> int:
 
 def _is_user_error(error: Exception) -> bool:
     """Whether the message helps the user; a TypeError is usually a bug."""
+    if not isinstance(error, TypeError):
+        return True
     from foliax.estimators import UnsupportedManifoldError
 
-    return not isinstance(error, TypeError) or isinstance(error, UnsupportedManifoldError)
+    return isinstance(error, UnsupportedManifoldError)
 
 
 def enable_compilation_cache() -> None:
@@ -187,12 +189,13 @@ def enable_compilation_cache() -> None:
 
     FOLIAX_CACHE=off disables the cache.
     """
+    folder = os.environ.get("FOLIAX_CACHE")
+    if folder == "off":
+        return
     import jax
     import platformdirs
 
-    folder = os.environ.get("FOLIAX_CACHE") or platformdirs.user_cache_dir("foliax")
-    if folder == "off":
-        return
+    folder = folder or platformdirs.user_cache_dir("foliax")
     jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

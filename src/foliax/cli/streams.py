@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -20,7 +21,8 @@ def prepare_streams() -> None:
 
     A closed stream is opened on the null device. Otherwise the next file that is opened, such as a
     model file, would get its number, and would receive what libraries print. Characters that a
-    stream cannot encode are printed as escapes.
+    stream cannot encode are printed as escapes. Stdout gets a buffer, because without one
+    (PYTHONUNBUFFERED) Python ignores that a full disk takes a part of a text only.
     """
     for number in range(3):
         try:
@@ -28,9 +30,12 @@ def prepare_streams() -> None:
         except OSError:
             # The system gives out the lowest free number, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stderr is not None:
+        sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stdout is not None:
+        buffered = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
+        how = {"encoding": sys.stdout.encoding, "errors": "backslashreplace"}
+        sys.stdout = io.TextIOWrapper(buffered, **how)
 
 
 def print_result(text: str, *, nl: bool = True) -> None:
@@ -47,7 +52,7 @@ def print_result(text: str, *, nl: bool = True) -> None:
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed")
-        typer.echo(text, nl=nl)
+        typer.echo(text, nl=nl, color=True)  # Otherwise it removes escape sequences from data.
     except BrokenPipeError:
         discard(sys.stdout)
         raise

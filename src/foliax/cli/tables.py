@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,7 +238,7 @@ def check_output(output: Path | None, endings: tuple[str, ...]) -> None:
     """
     if output is None:
         return
-    if not output.is_dir() and not output.name.lower().endswith(endings):
+    if not os.path.isdir(output) and not output.name.lower().endswith(endings):
         raise TableError(f"{output}: the name must end with one of {', '.join(endings)}.")
     check_writable(output)
 

@@ -74,8 +74,9 @@ def check_shapes(density: AbstractDensity) -> None:
         try:
             program = jax.make_jaxpr(function)(argument)
         except Exception as error:
+            reason = str(error).partition("\n")[0][:300] or type(error).__name__
             raise ModelFileError(
-                f"the arrays of its density do not fit together: {str(error)[:300]}"
+                f"the arrays of its density do not fit together: {reason}"
             ) from error
         found = [tuple(shape.shape) for shape in program.out_avals]
         if found != expected:

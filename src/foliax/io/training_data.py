@@ -57,7 +57,7 @@ class Rows:
             ValueError: The rows are shorter than the header, or have another number of weights.
         """
         text = values["csv"]
-        header = next(csv.reader(io.StringIO(text)), [])
+        header = next(csv.reader(io.StringIO(text, newline=None)), [])
         # Every cell takes a separator. Without this check, pandas would fill short rows with
         # blanks: a few kilobytes of header and of rows would take gigabytes.
         if len(header) * (text.count("\n") + text.count("\r")) > len(text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,17 +135,23 @@ def _need_pyarrow() -> None:
         )
 
 
-def _read_parquet(path: Path, **how: Any) -> pd.DataFrame:
-    _need_pyarrow()
-    try:
-        return pd.read_parquet(path, engine="pyarrow", **how)
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path} cannot be read as Parquet: {error}") from None
+def _read_parquet(path: Path) -> pd.DataFrame:
+    return _parse_parquet(path, path)
 
 
 def _read_parquet_verbatim(path: Path) -> TableWithText:
     """Read both tables; NumPy's types would turn integers with blanks into floats."""
-    return TableWithText(_read_parquet(path), _read_parquet(path, dtype_backend="pyarrow"))
+    content = io.BytesIO(path.read_bytes())
+    frame = _parse_parquet(path, content)
+    return TableWithText(frame, _parse_parquet(path, content, dtype_backend="pyarrow"))
+
+
+def _parse_parquet(path: Path, source: Path | io.BytesIO, **how: Any) -> pd.DataFrame:
+    _need_pyarrow()
+    try:
+        return pd.read_parquet(source, engine="pyarrow", **how)
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} cannot be read as Parquet: {error}") from None
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:

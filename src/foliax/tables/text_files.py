@@ -9,7 +9,7 @@ import io
 import warnings
 import zlib
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -78,7 +78,7 @@ def format_text(frame: pd.DataFrame, separator: str = ",") -> str:
 def write_text(frame: pd.DataFrame, path: Path, separator: str) -> None:
     """Write what `format_text` returns in UTF-8; equal tables give equal files."""
     with path.open("wb") as file, contextlib.ExitStack() as stack:
-        stream: IO[bytes] = file
+        stream: Any = file
         if path.suffix.lower() == ".gz":
             # The header names neither a file nor a time, which would differ between runs.
             stream = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
