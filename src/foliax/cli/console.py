@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ class Console(NamedTuple):
     def log(self, text: str) -> None:
         """Print a message for people."""
         if not (self.quiet or self.json):
-            print_message(escape_control_characters(text))
+            print_message(escape_control_characters(text, keep="\t"))
 
     def result(self, found: dict[str, Any], text: str) -> None:
         """Print the result: `found` as JSON for programs, otherwise `text`."""
@@ -139,10 +140,15 @@ def handle_errors(command: F) -> F:
             if kwargs.get("json_output"):
                 with suppress(OSError):
                     print_result(to_json({"error": message}))
-            print_message(f"Error: {escape_control_characters(message)}")
+            print_message(f"Error: {_escape_error(message)}")
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
+
+
+def _escape_error(message: str) -> str:
+    """Escape an error; only indented lines, which show a part of a schema, stay lines."""
+    return re.sub(r"\n(?! {4})", r"\\n", escape_control_characters(message))
 
 
 @contextmanager
