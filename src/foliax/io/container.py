@@ -138,15 +138,15 @@ def _document(header: bytes) -> Document:
 
 
 def _parse(text: str | bytes) -> Any:
-    """Parse JSON in which no object has a key twice: programs disagree on which of them holds."""
+    return json.loads(text, object_pairs_hook=_build_object)
 
-    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ModelFileError("its JSON has a key twice: it was not written by foliax.")
-        return found
 
-    return json.loads(text, object_pairs_hook=build)
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object without a key twice: programs disagree on which of both holds."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError("its JSON has a key twice: it was not written by foliax.")
+    return found
 
 
 def _check_depth(document: Document) -> None:
