@@ -90,7 +90,7 @@ FIT = {
     "long seed": (GOOD, ["-s", SPHERE, "--seed", str(2**32)], "--seed"),
     "real seed": (GOOD, ["-s", SPHERE, "--seed", "1e30"], "--seed"),
     "steps": (GOOD, ["-s", SPHERE, "--steps", str(2**64)], "--steps"),
-    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "There is no folder"),
+    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "there is no folder"),
     "ending": (GOOD, ["-s", SPHERE, "-o", "m.txt"], "must end with"),
     "option": (GOOD, ["-s", SPHERE, "--fast"], "No such option"),
 }

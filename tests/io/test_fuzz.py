@@ -17,6 +17,7 @@ from foliax.estimators import DequantizedFlow, Stacking
 from foliax.flows import GaussianMixture
 from foliax.io import ModelFileError
 from foliax.io.annotations import _hints
+from foliax.io.classes import import_storable_modules
 from foliax.io.container import BLANK_DIGEST, pack, unpack
 from foliax.manifolds import Torus
 from foliax.registry import entries
@@ -158,6 +159,7 @@ def by_type_checker() -> bool:
 def test_mutated_files(whole, tmp_path):
     global heard
     sys.addaudithook(listen)
+    import_storable_modules()
     for entry in entries():
         _hints(entry.cls)  # annotations are foliax's own code, compiled once
     path = tmp_path / "model"

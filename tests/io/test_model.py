@@ -264,8 +264,9 @@ def test_a_missing_file_is_refused(tmp_path):
         io.load(tmp_path / "none.foliax")
 
 
-def test_the_schema_and_the_training_data_come_back(tmp_path, density):
+def test_the_schema_and_the_training_data_come_back(tmp_path):
     schema = Schema.parse("real(a); real(b); real(c)")
+    density = on(schema.manifold().dequantization())
     frame = pd.DataFrame(np.arange(30.0).reshape(10, 3), columns=list("abc"))
     data = collect_training_data(frame, None, schema, np.arange(8), np.arange(8, 10))
     io.save(tmp_path / "model", density, schema=schema, training_data=data, extra="a note")

@@ -57,7 +57,7 @@ def demo(
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
     schema = Schema.parse(SCHEMA).infer_conventions(frame)
     console.log(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")
-    output.mkdir(parents=True, exist_ok=True)
+    tables.make_folder(output)
     path, page = output / "quakes.foliax", output / "quakes.html"
     table = tables.Table(frame, schema.encode(frame), None, schema)
     about = {"model": model, "seed": seed, "data": "earthquakes near Fiji since 1964"}

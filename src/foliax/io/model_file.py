@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from ..estimators import AbstractEstimator
 from ..manifolds import AbstractDequantization, AbstractManifold
 from ..tables import Schema
 from ..training import Record
-from .codec import CustomSpace, Decoder, Encoder, fingerprint
-from .container import Document, ModelFileError, pack, unpack
+from .codec import MAX_DENSITY_INTEGER, CustomSpace, Decoder, Encoder, fingerprint, to_json
+from .container import Document, ModelFileError, Tensors, pack, read, unpack
+from .limits import check_shapes
 from .training_data import TrainingData
 
 PACKAGES = ("jax", "equinox", "flowjax")
@@ -123,9 +125,8 @@ def load(path: str | os.PathLike[str], *, manifold: CustomSpace | None = None) -
         raise ModelFileError(
             f"There is no model file {os.fspath(path)}. Make one: foliax fit your.csv"
         )
-    data = Path(path).read_bytes()
     try:
-        return loads(data, manifold=manifold)
+        return loads(read(path), manifold=manifold)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
@@ -145,7 +146,7 @@ def loads(data: bytes, *, manifold: CustomSpace | None = None) -> Model:
     """
     try:
         document, tensors = unpack(data)
-        return _decode(document, Decoder(tensors, manifold))
+        return _decode(document, tensors, manifold)
     except ModelFileError:
         raise
     except Exception as error:
@@ -178,6 +179,8 @@ def load_with_schema(path: str | os.PathLike[str]) -> tuple[Model, Schema]:
 
 
 def _pack(model: Model) -> bytes:
+    if model.schema is not None:
+        _check_schema(model.schema, model.density.manifold)
     encoder = Encoder()
     document = {
         "versions": _versions(),
@@ -191,10 +194,10 @@ def _pack(model: Model) -> bytes:
     return pack(document, encoder.tensors)
 
 
-def _decode(document: Document, decoder: Decoder) -> Model:
-    density, estimator, record = (
-        decoder.decode(document[k]) for k in ("density", "spec", "record")
-    )
+def _decode(document: Document, tensors: Tensors, custom: CustomSpace | None) -> Model:
+    density = Decoder(tensors, custom, MAX_DENSITY_INTEGER).decode(document["density"])
+    settings = Decoder(tensors, custom)
+    estimator, record = (settings.decode(document[k]) for k in ("spec", "record"))
     for value, kind in (
         (density, AbstractDensity),
         (estimator, AbstractEstimator | None),
@@ -202,11 +205,34 @@ def _decode(document: Document, decoder: Decoder) -> Model:
     ):
         if not isinstance(value, kind):
             raise ModelFileError(f"it holds a {type(value).__name__} in the wrong place.")
-    _check_manifold(density.manifold, decoder.custom)
+    _check_manifold(density.manifold, custom)
     schema, training_data, extra = _decode_table(document)
+    if schema is not None:
+        _check_schema(schema, density.manifold)
+        check_shapes(density)
     return Model(
         density, estimator, record, schema, training_data, extra, dict(document["versions"])
     )
+
+
+def _check_schema(schema: Schema, manifold: AbstractManifold) -> None:
+    """Refuse a schema whose columns are not points of the density's manifold."""
+    expected = schema.manifold()
+    if not _same(to_json(expected), Encoder().encode(manifold, "manifold")):
+        raise ModelFileError(
+            f"the schema describes points of {expected}, but the density is on {manifold}."
+        )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether JSON values are equal, but for the rounding of floats on another processor."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    return a == b
 
 
 def _decode_table(document: Document) -> tuple[Schema | None, TrainingData | None, Any]:

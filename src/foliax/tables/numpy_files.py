@@ -122,6 +122,22 @@ def _plain_columns(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     """Convert columns to NumPy values that need no pickling: numbers, or text of fixed width."""
     found = {}
     for i, name in enumerate(frame.columns):
-        values = frame.iloc[:, i].to_numpy()
-        found[str(name)] = values.astype(np.str_) if values.dtype == object else values
+        found[str(name)] = _plain_values(frame.iloc[:, i])
     return found
+
+
+def _plain_values(series: pd.Series) -> np.ndarray:
+    values = series.to_numpy()
+    if values.dtype != object:
+        return values
+    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+        return series.to_numpy(np.float64, na_value=np.nan)  # Integers with blanks.
+    return _as_text(values)
+
+
+def _as_text(values: np.ndarray) -> np.ndarray:
+    """Convert objects to text, and blanks to empty text; bytes stay bytes."""
+    blank = pd.isna(values)
+    if all(isinstance(value, bytes) for value in values[~blank]):
+        return np.where(blank, b"", values).astype(np.bytes_)
+    return np.where(blank, "", values).astype(np.str_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import csv
 import gzip
 import io
@@ -10,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -36,7 +37,27 @@ class _Record(NamedTuple):
     fields: list[str]
 
 
-def read_text(path: Path, separator: str) -> pd.DataFrame:
+class TextTable(NamedTuple):
+    """A table and the text that it was read from.
+
+    Attributes:
+        frame: The table, with numbers where pandas recognizes them.
+        content: The bytes of the file, decompressed.
+        separator: What separates the fields of a line.
+    """
+
+    frame: pd.DataFrame
+    content: bytes
+    separator: str
+
+    def cells(self) -> pd.DataFrame:
+        """Return the same rows as text: 007, NA and 1.50 stay what they are."""
+        columns = self.frame.columns
+        cells = _read_rows(self.content, self.separator, len(columns), dtype=str, na_filter=False)
+        return cells.set_axis(columns, axis="columns").set_axis(self.frame.index)
+
+
+def read_text(path: Path, separator: str) -> TextTable:
     """Read a table; the file is opened once.
 
     Blank lines are no rows, except in a table of one column, where they are missing values.
@@ -63,12 +84,43 @@ def read_text(path: Path, separator: str) -> pd.DataFrame:
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise _describe_bad_record(path, content, separator, len(names), error) from None
     table.columns = names
-    return number_rows(table, _find_lines(path, content, separator, len(table), len(names)))
+    lines = _find_lines(path, content, separator, len(table), len(names))
+    return TextTable(number_rows(table, lines), content, separator)
+
+
+def format_text(frame: pd.DataFrame, separator: str = ",") -> str:
+    """Return a table as text; numbers take the shortest form that reads back to the same float."""
+    return _decode_bytes(frame).to_csv(sep=separator, index=False)
 
 
 def write_text(frame: pd.DataFrame, path: Path, separator: str) -> None:
-    """Write a table; numbers take the shortest form that reads back to the same float."""
-    frame.to_csv(path, sep=separator, index=False)
+    """Write what `format_text` returns in UTF-8; equal tables give equal files."""
+    with path.open("wb") as file, contextlib.ExitStack() as stack:
+        stream: Any = file
+        if path.suffix.lower() == ".gz":
+            # The header names neither a file nor a time, which would differ between runs.
+            stream = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        _decode_bytes(frame).to_csv(
+            stream, sep=separator, index=False, mode="wb", errors="backslashreplace"
+        )
+
+
+def _decode_bytes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Replace bytes by text, where columns may hold them."""
+    decoded = {
+        i: frame.iloc[:, i].map(decode_if_bytes)
+        for i, dtype in enumerate(frame.dtypes)
+        if str(dtype) == "object" or "binary" in str(dtype)
+    }
+    if not decoded:
+        return frame
+    columns = [decoded.get(i, frame.iloc[:, i]) for i in range(frame.shape[1])]
+    return pd.concat(columns, axis="columns").set_axis(frame.columns, axis="columns")
+
+
+def decode_if_bytes(value: Any) -> Any:
+    """Return the text of bytes, and any other value unchanged."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -125,7 +177,7 @@ def _records(
         raise TableError(f"{path}, line {start}: {one_line(error)}. Correct the line.") from None
 
 
-def _read_rows(content: bytes, separator: str, width: int) -> pd.DataFrame:
+def _read_rows(content: bytes, separator: str, width: int, **how: Any) -> pd.DataFrame:
     if width == 1:
         content = content.removeprefix(UTF8_MARK).strip()
     with warnings.catch_warnings():
@@ -139,6 +191,7 @@ def _read_rows(content: bytes, separator: str, width: int) -> pd.DataFrame:
             index_col=False,
             skip_blank_lines=width > 1,
             low_memory=False,  # in parts, a column could get a mixed type, with a warning
+            **how,
         )
 
 
