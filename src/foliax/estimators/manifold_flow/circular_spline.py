@@ -50,19 +50,19 @@ class CircularSplineFlow(AbstractManifoldFlow):
 
 @functools.singledispatch
 def bijection(
-    where: AbstractManifold, estimator: CircularSplineFlow, key: PRNGKeyArray
+    manifold: AbstractManifold, estimator: CircularSplineFlow, key: PRNGKeyArray
 ) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(estimator, where, "tori")
+    raise unsupported(estimator, manifold, "tori")
 
 
 @bijection.register
-def _(where: Torus, estimator: CircularSplineFlow, key: PRNGKeyArray) -> AbstractBijection:
-    if estimator.coupling and where.dim < 2:
-        raise unsupported(estimator, where, "tori of at least two angles when coupling")
+def _(manifold: Torus, estimator: CircularSplineFlow, key: PRNGKeyArray) -> AbstractBijection:
+    if estimator.coupling and manifold.dim < 2:
+        raise unsupported(estimator, manifold, "tori of at least two angles when coupling")
     kind = Coupling if estimator.coupling else Autoregressive
     keys = jax.random.split(key, estimator.layers)
     circle_map = CircularSpline(estimator.bins)
     return Chain(
-        tuple(kind(circle_map, where.dim, estimator.width, estimator.depth, key=k) for k in keys)
+        tuple(kind(circle_map, manifold.dim, estimator.width, estimator.depth, key=k) for k in keys)
     )

@@ -43,14 +43,14 @@ class ManifoldODE(AbstractManifoldFlow):
 
 @functools.singledispatch
 def bijection(
-    where: AbstractManifold, estimator: ManifoldODE, key: PRNGKeyArray
+    manifold: AbstractManifold, estimator: ManifoldODE, key: PRNGKeyArray
 ) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(estimator, where, "spheres")
+    raise unsupported(estimator, manifold, "spheres")
 
 
 @bijection.register
-def _(where: Sphere, estimator: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
-    field = TanhField(where.size, estimator.width, estimator.depth, key=key)
+def _(manifold: Sphere, estimator: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
+    field = TanhField(manifold.size, estimator.width, estimator.depth, key=key)
     flow = TangentFlow(field, estimator.rtol, estimator.atol, estimator.max_steps)
     return GridFlow(flow, estimator.steps, estimator.cost)

@@ -45,24 +45,24 @@ class MobiusFlow(AbstractManifoldFlow):
 
 @functools.singledispatch
 def bijection(
-    where: AbstractManifold, estimator: MobiusFlow, key: PRNGKeyArray
+    manifold: AbstractManifold, estimator: MobiusFlow, key: PRNGKeyArray
 ) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(estimator, where, "spheres and tori")
+    raise unsupported(estimator, manifold, "spheres and tori")
 
 
 @bijection.register
-def _(where: Torus, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+def _(manifold: Torus, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
     return Autoregressive(
-        Mobius(estimator.centres), where.dim, estimator.width, estimator.depth, key=key
+        Mobius(estimator.centres), manifold.dim, estimator.width, estimator.depth, key=key
     )
 
 
 @bijection.register
-def _(where: Sphere, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+def _(manifold: Sphere, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
     return Recursive(
         Mobius(estimator.centres),
-        where.dim,
+        manifold.dim,
         estimator.bins,
         estimator.width,
         estimator.depth,

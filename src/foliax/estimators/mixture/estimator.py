@@ -267,8 +267,8 @@ def prepare_rows(family: AbstractFamily, data: Dataset) -> PreparedRows:
 
 
 def build_density(
-    where: AbstractManifold, family: AbstractFamily, mixture: Mixture
+    manifold: AbstractManifold, family: AbstractFamily, mixture: Mixture
 ) -> MixtureDensity:
     """Build the density of a mixture that EM found."""
     log_weights = jnp.array(np.log(mixture.weights))
-    return MixtureDensity(where, family.build(mixture.parameters), log_weights)
+    return MixtureDensity(manifold, family.build(mixture.parameters), log_weights)

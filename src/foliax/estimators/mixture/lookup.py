@@ -16,12 +16,12 @@ SERVED = "spheres, tori and SO(3)"
 
 @functools.singledispatch
 def find_family(
-    where: AbstractManifold, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: AbstractManifold, estimator: AbstractEstimator, max_concentration: float = 1e6
 ) -> AbstractFamily:
     """Find the family for a manifold; register others by type with `find_family.register`.
 
     Args:
-        where: The manifold.
+        manifold: What the rows lie on.
         estimator: The estimator, which the error names.
         max_concentration: The largest concentration of a component; by default that of
             `DirectionalMixture`.
@@ -32,25 +32,27 @@ def find_family(
     Raises:
         UnsupportedManifoldError: No family is registered for the manifold.
     """
-    raise unsupported(estimator, where, SERVED)
+    raise unsupported(estimator, manifold, SERVED)
 
 
 @find_family.register
 def _(
-    where: Sphere, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: Sphere, estimator: AbstractEstimator, max_concentration: float = 1e6
 ) -> AbstractFamily:
-    return VonMisesFisherFamily(where.d, max_concentration)
-
-
-@find_family.register
-def _(where: Torus, estimator: AbstractEstimator, max_concentration: float = 1e6) -> AbstractFamily:
-    return WrappedNormalFamily(where.d, max_concentration)
+    return VonMisesFisherFamily(manifold.d, max_concentration)
 
 
 @find_family.register
 def _(
-    where: SpecialOrthogonal, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: Torus, estimator: AbstractEstimator, max_concentration: float = 1e6
 ) -> AbstractFamily:
-    if where.n != 3:
-        raise unsupported(estimator, where, SERVED)
+    return WrappedNormalFamily(manifold.d, max_concentration)
+
+
+@find_family.register
+def _(
+    manifold: SpecialOrthogonal, estimator: AbstractEstimator, max_concentration: float = 1e6
+) -> AbstractFamily:
+    if manifold.n != 3:
+        raise unsupported(estimator, manifold, SERVED)
     return MatrixFisherFamily(max_concentration)
