@@ -37,6 +37,7 @@ def compare(
     minutes: o.Minutes = 2.0,
     steps: o.Steps = None,
     weights: o.Weights = None,
+    blocks: o.Blocks = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
     yes: o.Yes = False,
@@ -47,14 +48,19 @@ def compare(
     """Compare the held-out log-likelihood of several models.
 
     The baselines are independent columns and the uniform density. Differences are paired row by row
-    and have standard errors. Exit with code 1 if a baseline beats the first model by 2 standard
-    errors.
+    and have standard errors. With blocks, whole blocks are held out, and errors are those of
+    independent blocks. Exit with code 1 if a baseline beats the first model by 2 standard errors.
 
-    Example: foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
+    Examples:
+
+      foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
+
+      foliax compare track.csv --yes --blocks day
     """
     import jax
 
     from foliax.density import Dataset
+    from foliax.estimators.blocks import add_blocks
     from foliax.evaluation import comparison
 
     from . import tables
@@ -69,10 +75,13 @@ def compare(
         yes=yes,
         drop_invalid=drop_invalid,
         project=project,
-        weights=weights,
+        row_columns=tables.RowColumns(weights, blocks),
     )
     key = jax.random.key(seed)
-    points = Dataset(table.points, table.schema.manifold(), table.weights)
+    points = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
+    points, event = add_blocks(points)
+    if event:
+        console.log(event)
     train, test = points.split(held_out, key=key)
     with console.progress(f"Comparing on {len(table.points)} rows") as stage:
         entries = comparison.compare_estimators(

@@ -11,6 +11,7 @@ from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
+    from foliax.density import Dataset
     from foliax.estimators import AbstractEstimator, FitResult
 
     from .tables import Table
@@ -52,6 +53,7 @@ def fit(
     held_out: HeldOut = 0.1,
     keep_rows: KeepRows = True,
     weights: o.Weights = None,
+    blocks: o.Blocks = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
     yes: o.Yes = False,
@@ -67,6 +69,8 @@ def fit(
       foliax fit quakes.csv --yes
 
       foliax fit quakes.csv -s 'where: sphere(lat=lat, lon=long); depth: positive(depth, unit=km)'
+
+      foliax fit track.csv --yes --blocks day
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
     """
@@ -86,7 +90,7 @@ def fit(
         yes=yes,
         drop_invalid=drop_invalid,
         project=project,
-        weights=weights,
+        row_columns=tables.RowColumns(weights, blocks),
     )
     about = {"model": model, "seed": seed, "data": str(data)}
     fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
@@ -128,25 +132,26 @@ def fit_and_save(
     """
     import jax
 
-    from foliax.density import Dataset
     from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    mass_key = jax.random.fold_in(k2, 1)
+    data, events = _as_dataset(table, spec)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
+    train, test = split_rows(len(data), held_out if keep_rows else 0.0, k1, data.blocks)
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.name_columns_in_errors():
-            data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
-            fitted = spec.fit(data, key=k2, callbacks=[stage.callback()])
+            fitted = spec.fit(data.take(train), key=k2, callbacks=[stage.callback()])
+        fitted.record.events[:0] = events
         stage.show("measuring the total mass")
+        mass_key = jax.random.fold_in(k2, 1)
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
     training_data = None
     if keep_rows:
-        training_data = collect_training_data(table.frame, table.weights, table.schema, train, test)
+        own = (table.frame, table.weights, table.schema)
+        training_data = collect_training_data(*own, train, test, data.blocks)
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
     model_file.save(
@@ -163,3 +168,14 @@ def fit_and_save(
             f"Interrupted. {output} was not changed; see {path} for the fit so far."
         )
     return fitted, len(test)
+
+
+def _as_dataset(table: Table, spec: AbstractEstimator) -> tuple[Dataset, list[str]]:
+    """The rows in their order, with blocks where the estimator would add them, and its event."""
+    from foliax.density import Dataset
+    from foliax.estimators.blocks import add_blocks
+
+    data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
+    # A split shuffles the rows, so that the estimator itself would not find them correlated.
+    data, event = add_blocks(data) if spec.falls_back_on_blocks else (data, "")
+    return data, [event] if event else []

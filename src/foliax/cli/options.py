@@ -39,6 +39,14 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept the proposed sche
 Minutes = Annotated[float, typer.Option(help="Time limit of auto, in minutes.", min=0.01)]
 Steps = Annotated[int | None, typer.Option(help="Train flows for this number of steps.", min=1)]
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows.")]
+Blocks = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that labels blocks of rows that depend on each other, or a number of "
+        "consecutive parts. No split separates the rows of a block; 0 declares rows independent.",
+        metavar="COLUMN|N",
+    ),
+]
 
 MODELS = ("auto", "kernel", "local-kernel", "mixture", "flow")
 """Names that `get_estimator` accepts, repeated so that `--help` does not import JAX."""

@@ -72,6 +72,10 @@ class Stacking(AbstractEstimator):
                 "Stacking needs at least one estimator and 0 < validation_fraction < 1."
             )
 
+    @property
+    def keeps_broad_component(self) -> bool:
+        return any(spec.keeps_broad_component for spec in self.specs)
+
     def _fit(
         self,
         data: Dataset,

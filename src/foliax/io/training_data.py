@@ -33,11 +33,13 @@ class Rows:
         frame: The rows that are kept.
         weights: Their weights, or None.
         total: The number of rows in the table; `frame` may be a random subsample.
+        blocks: The number of each row's block, or None.
     """
 
     frame: pd.DataFrame
     weights: np.ndarray | None
     total: int
+    blocks: np.ndarray | None = None
 
     def points(self, schema: Schema) -> np.ndarray:
         """Return the rows as points of the schema's manifold, projected as in the fit."""
@@ -46,13 +48,16 @@ class Rows:
     def to_json(self) -> dict[str, Any]:
         """Return the rows as plain values."""
         weights = None if self.weights is None else self.weights.tolist()
-        return {"csv": self.frame.to_csv(index=False), "weights": weights, "of": self.total}
+        blocks = {} if self.blocks is None else {"blocks": self.blocks.tolist()}
+        csv = self.frame.to_csv(index=False)
+        return {"csv": csv, "weights": weights, "of": self.total, **blocks}
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Rows:
         """Return the rows that `to_json` stored."""
         weights = None if values["weights"] is None else np.array(values["weights"], float)
-        return Rows(pd.read_csv(io.StringIO(values["csv"])), weights, int(values["of"]))
+        blocks = np.array(values["blocks"], int) if "blocks" in values else None
+        return Rows(pd.read_csv(io.StringIO(values["csv"])), weights, int(values["of"]), blocks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +81,9 @@ class TrainingData:
         return TrainingData(train, test, findings)
 
 
-def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(
+    n: int, fraction: float, key: PRNGKeyArray, blocks: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Split row numbers at random into rows to fit and rows to hold out.
 
     Args:
@@ -84,13 +91,14 @@ def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, 
         fraction: The fraction to hold out. At least `MIN_TEST_ROWS` are held out, and none if the
             fraction is 0 or if there are fewer than 200 rows, because the fit needs all of those.
         key: A random key.
+        blocks: The label of each row's block, for a split by whole blocks.
 
     Returns:
         (rows to fit, rows to hold out), both in random order.
     """
     if fraction == 0 or n < MIN_ROWS_TO_HOLD_OUT:
         return np.asarray(jax.random.permutation(key, n)), np.arange(0)
-    return split_numbers(n, max(fraction, MIN_TEST_ROWS / n), key)
+    return split_numbers(n, max(fraction, MIN_TEST_ROWS / n), key, blocks=blocks)
 
 
 def collect_training_data(
@@ -99,6 +107,7 @@ def collect_training_data(
     schema: Schema,
     train: np.ndarray,
     test: np.ndarray,
+    blocks: np.ndarray | None = None,
 ) -> TrainingData:
     """Collect what a model file keeps of a table.
 
@@ -108,6 +117,7 @@ def collect_training_data(
         schema: The schema of the table. Other columns are left out.
         train: The numbers of the fitted rows, in random order.
         test: The numbers of the held-out rows, in random order.
+        blocks: The number of each row's block, or None.
 
     Returns:
         Random subsamples of both, and the audit of all rows.
@@ -116,7 +126,8 @@ def collect_training_data(
 
     def subsample(numbers: np.ndarray, max_rows: int) -> Rows:
         kept = numbers[:max_rows]
-        return Rows(columns.iloc[kept], None if weights is None else weights[kept], len(numbers))
+        own = [None if each is None else each[kept] for each in (weights, blocks)]
+        return Rows(columns.iloc[kept], own[0], len(numbers), own[1])
 
-    findings = tuple(audit(columns, schema))
+    findings = tuple(audit(columns, schema, blocks))
     return TrainingData(subsample(train, MAX_TRAIN_ROWS), subsample(test, MAX_TEST_ROWS), findings)
