@@ -148,10 +148,8 @@ def fit_and_save(
         stage.show("measuring the total mass")
         mass_key = jax.random.fold_in(k2, 1)
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
-    training_data = None
-    if keep_rows:
-        own = (table.frame, table.weights, table.schema)
-        training_data = collect_training_data(*own, train, test, data.blocks)
+    rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
+    training_data = collect_training_data(*rows) if keep_rows else None
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
     model_file.save(
