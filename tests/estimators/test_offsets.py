@@ -91,7 +91,7 @@ def test_a_valley_of_100_metres_on_the_earth(spec):
     # The uniform component of a kernel has its mass elsewhere on the sphere.
     assert abs(mass - 1 + density.uniform_weight) < 0.01
     drawn = density.sample(300, key=KEY)
-    apart = np.linalg.norm(drawn - drawn.mean(0), axis=1)
+    apart = np.linalg.norm(drawn - np.median(drawn, axis=0), axis=1)
     assert 0.5 * width < np.median(apart) < 3 * width
 
 
