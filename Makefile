@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint format docs geometry benchmarks lock clean
+.PHONY: demo test test-all lint format docs geometry truth benchmarks lock clean
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -36,6 +36,10 @@ docs: .venv/installed
 
 geometry: .venv/installed
 	$(BIN)/python -m tests.manifolds.show
+
+# Mass and fresh-row score against the truth, for every kind, offset and estimator; it resumes.
+truth: .venv/installed
+	$(BIN)/python -m campaign.truth
 
 # Install into another venv, because the lock file does not hold the packages of other libraries.
 .venv-benchmarks/installed: .venv/installed

@@ -92,14 +92,14 @@ def million(n: int = 1_000_000) -> dict:
     target = TARGETS["S²"]
     rows, others = target.draw(n, SEED), target.draw(n, SEED + 1)
     began = time.monotonic()
-    minutes = Auto().minutes
-    estimator = DensityEstimator(target.manifold, minutes=minutes).fit(rows)
+    time_limit = Auto().time_limit
+    estimator = DensityEstimator(target.manifold, time_limit=time_limit).fit(rows)
     fitted = time.monotonic()
     value = estimator.score_samples(others)
     scored = time.monotonic()
     return {
         "rows": n,
-        "minutes": minutes,
+        "minutes": time_limit / 60,
         "fit seconds": round(fitted - began, 1),
         "scoring seconds": round(scored - fitted, 1),
         "peak GiB": round(peak(), 2),

@@ -22,8 +22,10 @@ def command_line() -> str:
     parts.append(" · ".join(f"[{name}](#foliax-{name})" for name in commands) + "\n")
     parts.append(
         "Results go to stdout, messages and progress to stderr. Exit codes: 0 success; 1 the "
-        "answer is no (`check`, `compare`, `demo`); 2 bad input, with one line that names the "
-        "problem.\n"
+        "answer is no (`check`, `compare`, `demo`); 2 bad input, or an output that cannot be "
+        "written (a full disk, a closed stdout), with one line that names the problem; 130 and 143 "
+        "after Ctrl-C and SIGTERM; 141, without a message, if the reader of stdout ends early, as "
+        "in `foliax sample … | head`. With `--json`, blanks and infinities are null.\n"
     )
     for name, command in commands.items():
         arguments = [p for p in command.params if p.param_type_name == "argument"]

@@ -19,7 +19,7 @@ def main() -> None:
     console = Console()
     target = targets.sphere_s2()
     rows = target.sample(5000, key=jax.random.key(0))
-    spec = DequantizedFlow(
+    estimator = DequantizedFlow(
         SplineCoupling(4, 24, 2, 8, 4.0, activation="silu"),
         HeavyTailed(10),
         ImportanceWeighted(2),
@@ -27,7 +27,7 @@ def main() -> None:
     )
     console.print(f"Fitting {len(rows)} points on S² ...")
     with training_bar() as bar:
-        fitted = spec.fit(
+        fitted = estimator.fit(
             Dataset(rows, target.manifold), key=jax.random.key(1), callbacks=[OnBlock(bar)]
         )
     density, record = fitted.density, fitted.record

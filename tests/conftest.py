@@ -5,16 +5,33 @@ import pytest
 
 # Compiling dominates these tests; what they prove does not depend on XLA's optimisations.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 # Many tests compile the same programs: what one process compiles, all others and later runs reuse.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(sys.prefix, "jax-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# The command line would move that cache into the user's folder.
+os.environ["FOLIAX_CACHE"] = "off"
+MAX_RESIDENT_BYTES = 1_000_000_000
+"""Memory above which a worker drops its compiled programs, so that it stays below 2 GB."""
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _compiled_programs_let_go():
-    """Each holds many memory maps: Linux allows a process 65,530, and there XLA crashes."""
+def _drop_compiled_programs():
+    """Each holds memory and memory maps: Linux allows a process 65,530, and there XLA crashes."""
     yield
-    import jax  # only now, when the variables above are set
+    if resident_bytes() > MAX_RESIDENT_BYTES:
+        import ctypes
+        import gc
 
-    jax.clear_caches()
+        import jax  # only now, when the variables above are set
+
+        jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,11 +1,14 @@
 """Atomic writing: a complete new file, or the old one unchanged."""
 
+import errno
 import os
+import re
 import stat
+import subprocess
 
 import pytest
 
-from foliax.atomic import atomic_path, open_atomic
+from foliax.atomic import atomic_path, check_writable, open_atomic
 
 
 @pytest.fixture
@@ -101,3 +104,97 @@ def test_a_symbolic_link_stays(old, tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "none" / "file")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    for use in (write, check_writable):
+        with pytest.raises(FileNotFoundError, match=r"none/file cannot .* no folder .*/none\."):
+            use(tmp_path / "none" / "file")
+
+
+def test_the_check_leaves_nothing(old):
+    check_writable(old)
+    check_writable(old.with_name("new"))
+    assert old.read_bytes() == b"old"
+    assert os.listdir(old.parent) == [old.name]
+
+
+def test_the_check_finds_what_would_fail(tmp_path):
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(OSError, match="its name is too long"):
+        check_writable(tmp_path / ("a" * 300))
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="file is not a folder"):
+        check_writable(tmp_path / "file" / "other")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_the_check_finds_a_full_disk(old, number, monkeypatch):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"file.csv.gz cannot be written: .*folder\.") as found:
+        check_writable(old)
+    assert found.value.errno == number
+    assert os.listdir(old.parent) == [old.name]
+
+
+def test_errors_name_the_file_and_not_the_temporary_one(old, monkeypatch):
+    def fail(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device", source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="no space is left on the disk") as found:
+        write(old)
+    assert ".foliax-" not in str(found.value)
+
+
+def test_errors_about_other_files_stay(old):
+    with pytest.raises(FileNotFoundError, match="another"), open_atomic(old):
+        open(old.parent / "another").close()
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    """As root, the replacement of /dev/null would succeed."""
+    link = tmp_path / "link"
+    link.symlink_to(os.devnull)
+    for use in (write, check_writable):
+        with pytest.raises(OSError, match="not a regular file"):
+            use(link)
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_loop_of_links_is_an_error(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match="form a loop"):
+        write(link)
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path):
+    process = subprocess.Popen(["true"])
+    process.wait()
+    with atomic_path(tmp_path / "other.csv") as running:
+        dead = running.name.replace(f"-{os.getpid()}-", f"-{process.pid}-")
+        foreign = re.sub("-[0-9a-f]{8}-", "-00000000-", dead)
+        kept = {running.name, foreign, ".foliax-mine", "-other.csv"}
+        for name in {dead, *kept} - {running.name}:
+            (tmp_path / name).touch()
+        write(tmp_path / "file")
+        assert {*os.listdir(tmp_path)} == {"file", *kept}
+
+
+def test_the_folder_is_synced(old, monkeypatch):
+    synced = []
+    sync = os.fsync
+
+    def record(number):
+        synced.append(stat.S_ISDIR(os.fstat(number).st_mode))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", record)
+    write(old)
+    assert synced == [False, True]

@@ -24,6 +24,7 @@ from .io import model_file
 from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
 from .tables import Measure, Schema
+from .training.history import CUT_SHORT
 
 
 class DensityEstimator(DensityMixin, BaseEstimator):
@@ -31,11 +32,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     Rows are points of `manifold`, by default Euclidean space of X's width, or the columns that a
     `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: "auto",
-    "kernel", "local kernel", "mixture", "flow" or a spec. `minutes`: auto's budget. `project`: move
-    rows that are off the manifold to their nearest points, instead of refusing them. `tol`: the
-    standard error that log densities should have. `blocks`: a number of consecutive parts, whose
-    rows depend on each other, so that no split separates them; 0 declares rows independent. Fitted:
-    `density_`, `record_`, `manifold_`, `schema_`, `measure_`.
+    "kernel", "local kernel", "mixture", "flow" or an estimator. `time_limit`: seconds for auto.
+    `project`: move rows that are off the manifold to their nearest points, instead of refusing
+    them. `tol`: the standard error that log densities should have. `blocks`: a number of
+    consecutive parts, whose rows depend on each other, so that no split separates them; 0 declares
+    rows independent. Fitted: `density_`, `record_`, `manifold_`, `schema_`, `measure_`.
     """
 
     # scikit-learn wants any values taken here, and complaints only from `fit`.
@@ -45,7 +46,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         schema: Any = None,
         model: Any = "auto",
         *,
-        minutes: Any = 2.0,
+        time_limit: Any = 120.0,
         project: Any = False,
         tol: Any = 0.01,
         blocks: Any = None,
@@ -54,7 +55,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.manifold = manifold
         self.schema = schema
         self.model = model
-        self.minutes = minutes
+        self.time_limit = time_limit
         self.project = project
         self.tol = tol
         self.blocks = blocks
@@ -73,10 +74,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if self.schema is not None:
             schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
             schema = schema.infer_conventions(_frame(X, schema))
-            self._settle(schema, schema.manifold())
+            self._set_manifold(schema, schema.manifold())
         X = self._table(X, reset=True)
         if self.schema_ is None:
-            self._settle(None, self.manifold or Euclidean(X.shape[1]))
+            self._set_manifold(None, self.manifold or Euclidean(X.shape[1]))
         rows = self._points(X)
         blocks = self.blocks if groups is None else groups
         blocks = None if blocks is None else as_blocks(blocks, len(rows))
@@ -86,7 +87,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             rows, sample_weight = rows[used], sample_weight[used]
             blocks = None if blocks is None else blocks[used]
         key = _key(self.random_state)
-        estimator = get_estimator(self.model, time_limit=60 * float(self.minutes))
+        estimator = get_estimator(self.model, time_limit=float(self.time_limit))
         naming = (
             contextlib.nullcontext()
             if self.schema_ is None
@@ -98,6 +99,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
         if mass_is_off(fitted.record):
             warnings.warn(fitted.record.events[-1], stacklevel=2)
+        if fitted.record.stopped == CUT_SHORT:
+            warnings.warn("The fit was cut short: see record_.events.", stacklevel=2)
         self.density_, self.record_ = fitted.density, fitted.record
         return self
 
@@ -144,7 +147,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         _, first = np.unique(drawn[tops], axis=0, return_index=True)
         tops = tops[np.sort(first)]
         spread = np.array([drawn[near[top]].std(0) for top in tops])
-        found, height = self._climbed(drawn[tops], height[tops], spread)
+        found, height = self._climb(drawn[tops], height[tops], spread)
         found = found[np.argsort(-height)]
         return found if self.schema_ is None else self.schema_.decode(found)
 
@@ -175,7 +178,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         model_file.save(
             path,
             self.density_,
-            spec=get_estimator(self.model, time_limit=60 * float(self.minutes)),
+            estimator=get_estimator(self.model, time_limit=float(self.time_limit)),
             schema=self.schema_,
             record=self.record_,
             training_data=training_data,
@@ -189,10 +192,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         `manifold`: the user's own, which a file only describes.
         """
         found = model_file.load(path, manifold=manifold)
-        estimator = cls(schema=found.schema, model=found.spec or "auto")
+        estimator = cls(schema=found.schema, model=found.estimator or "auto")
         if found.schema is None:
             estimator.manifold = found.density.manifold
-        estimator._settle(found.schema, found.density.manifold)
+        estimator._set_manifold(found.schema, found.density.manifold)
         estimator.density_, estimator.record_ = found.density, found.record
         # scikit-learn remembers the columns of what was fitted.
         like: Any = np.zeros((1, found.density.manifold.size))
@@ -201,7 +204,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         validate_data(estimator, like, reset=True, skip_check_array=True)
         return estimator
 
-    def _settle(self, schema: Schema | None, manifold: Any) -> None:
+    def _set_manifold(self, schema: Schema | None, manifold: Any) -> None:
         self.schema_, self.manifold_ = schema, manifold
         reference = Measure(f"the reference measure of {manifold}", 0.0)
         self.measure_ = reference if schema is None else schema.measure()
@@ -217,7 +220,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         train, test = shuffled(train), shuffled(test)
         return collect_training_data(both, None, self.schema_, train, test)
 
-    def _climbed(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
+    def _climb(self, best: np.ndarray, height: np.ndarray, spread: np.ndarray) -> tuple:
         random, project = np.random.default_rng(0), jax.jit(jax.vmap(self.manifold_.project))
         for step in np.repeat(0.5 ** np.arange(8), 4):
             noise = step * spread * random.normal(size=best.shape)

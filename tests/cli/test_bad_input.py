@@ -1,8 +1,14 @@
 """Bad input: exit code 2, one clear error, no traceback, no file written."""
 
+import os
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+
+from foliax.cli.console import handle_errors
 
 from .running import QUAKES, run
 
@@ -49,15 +55,42 @@ FIT = {
     "category": (GOOD, ["-s", "category(n)"], "not yet supported"),
     "no consent": (GOOD, [], "--yes"),
     "model": (GOOD, ["-s", SPHERE, "-m", "krnel"], "model is one of"),
-    "weights": (GOOD, ["-s", SPHERE, "--weights", "v"], "no column 'v' for weights"),
+    "weights": (GOOD, ["-s", SPHERE, "--weights", "v"], "The weights: The table has no column 'v'"),
+    "huge weight": (with_row("5,20,1,1e300"), ["-s", SPHERE, "--weights", "w"], "Row 13 (line 14)"),
+    "weight after a dropped row": (
+        GOOD.replace("11,22", "99,22") + "\n\n5,20,1,x\n",
+        ["-s", SPHERE, "--weights", "w", "--drop-invalid"],
+        "Error: Row 13 (line 16), column w: the weight is 'x'",
+    ),
+    "far integer": (
+        GOOD.replace("11,22", ",22") + "\n\n5,20,1000000000,1\n",
+        ["-s", "integer(n); real(lat)", "--drop-invalid"],
+        "Error: Row 13 (line 16), column n: 1e+09 is too far from the other rows",
+    ),
+    "overflow": (
+        GOOD.replace("11,22", ",22") + "\n\n5,1e300,1,1\n",
+        ["-s", "a: real(lat, lon); n: count(n)", "--drop-invalid", "-m", "kernel"],
+        "Error: Row 13 (line 16), columns lat, lon: 5, 1e+300 is too far from the other rows",
+    ),
+    "blank line": (
+        "n\n1\n\n3\n",
+        ["-s", "count(n)"],
+        "Row 2 (line 3), column n: the value is missing",
+    ),
     "negative weight": (with_row("5,20,1,-1"), ["-s", SPHERE, "--weights", "w"], "non-negative"),
     "mixture of counts": (GOOD, ["-s", "count(n)", "-m", "mixture"], "does not serve"),
     "one row": ("lat,lon\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct rows"),
     "equal rows": ("lat,lon\n1,2\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct"),
     "nothing left": ("lat,lon\n99,2\n", ["-s", SPHERE, "--drop-invalid"], "None of the 1 rows"),
-    "minutes": (GOOD, ["-s", SPHERE, "--minutes", "-1"], "--minutes"),
+    "time limit": (GOOD, ["-s", SPHERE, "--time-limit", "-1"], "--time-limit"),
+    "unit of time": (GOOD, ["-s", SPHERE, "--time-limit", "2d"], "'2d' is not a positive duration"),
     "seed": (GOOD, ["-s", SPHERE, "--seed", "x"], "--seed"),
-    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "There is no folder"),
+    "negative seed": (GOOD, ["-s", SPHERE, "--seed", "-1"], "--seed"),
+    "huge seed": (GOOD, ["-s", SPHERE, "--seed", str(2**64)], "--seed"),
+    "long seed": (GOOD, ["-s", SPHERE, "--seed", str(2**32)], "--seed"),
+    "real seed": (GOOD, ["-s", SPHERE, "--seed", "1e30"], "--seed"),
+    "steps": (GOOD, ["-s", SPHERE, "--steps", str(2**64)], "--steps"),
+    "folder": (GOOD, ["-s", SPHERE, "-o", "none/m.foliax"], "there is no folder"),
     "ending": (GOOD, ["-s", SPHERE, "-o", "m.txt"], "must end with"),
     "option": (GOOD, ["-s", SPHERE, "--fast"], "No such option"),
 }
@@ -67,6 +100,8 @@ def check_refused(result, message: str) -> None:
     text = " ".join(result.output.replace("│", " ").split())
     assert message in text
     assert "Traceback" not in text
+    if "Usage" not in text and "Schema, character" not in text:
+        assert result.stderr.splitlines()[-1].startswith("Error: ")
 
 
 @pytest.mark.parametrize("name", FIT)
@@ -89,6 +124,7 @@ def model(tmp_path_factory):
     (path / "cut.foliax").write_bytes(whole[: len(whole) // 2])
     (path / "text.foliax").write_text("no model")
     (path / "other.csv").write_text("x\n1\n")
+    (path / "far.csv").write_text(GOOD.replace("11,22,1,", "11,22,,") + "\n5,20,1000000000,1\n")
     return path
 
 
@@ -102,10 +138,18 @@ OTHERS = {
     "per km2 of counts": (["score", "m.foliax", "data.csv", "--per", "km2"], "the schema has none"),
     "per mile": (["score", "m.foliax", "data.csv", "--per", "mile"], "--per is km2"),
     "no samples": (["sample", "m.foliax", "-n", "0"], "--number"),
+    "negative samples": (["sample", "m.foliax", "-n", "-5"], "--number"),
+    "too many samples": (["sample", "m.foliax", "-n", str(2**64)], "--number"),
+    "real samples": (["sample", "m.foliax", "-n", "1e30"], "--number"),
+    "endless tolerance": (["score", "m.foliax", "data.csv", "--tol", "inf"], "--tol"),
     "sample into a folder": (["sample", "m.foliax", "-o", "."], "is a folder"),
     "plot into a table": (["plot", "m.foliax", "-o", "p.csv"], "must end with"),
     "plot an unknown view": (["plot", "m.foliax", "--view", "globe", "-o", "p.png"], "globe"),
     "compare an unknown model": (["compare", "data.csv", "--models", "best"], "model is one of"),
+    "compare far rows": (
+        ["compare", "far.csv", "-s", "integer(n)", "--models", "kernel", "--drop-invalid"],
+        "Row 13 (line 15), column n: 1e+09 is too far from the other rows",
+    ),
     "check no file": (["check", "none.csv"], "There is no file"),
     "schema of text": (["schema", "m.foliax"], "ending"),
     "info of a text": (["info", "text.foliax"], "text.foliax"),
@@ -125,6 +169,38 @@ def test_the_others_refuse(name, model, monkeypatch):
 def test_errors_are_json_for_programs(tmp_path):
     result = run("fit", tmp_path / "none.csv", "--json", code=2)
     assert '"error": "There is no file' in result.stdout
+
+
+def test_an_error_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("fit", "two\nlines.csv", code=2)
+    assert result.stderr == "Error: There is no file two\\nlines.csv.\n"
+    (tmp_path / "a.csv").write_text('"two\nlines",y\nx,2\ny,3\n')
+    result = run("fit", "a.csv", "-s", 'real("two\nlines")', code=2)
+    assert result.stderr.count("\n") == 1
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path / "a") + b"\xff.csv")
+    Path(name).write_text(GOOD)
+    result = run("schema", name, "-o", name.replace(".csv", ".json"))
+    assert "n: count(n)" in result.stdout
+    assert run("check", name, "-s", name.replace(".csv", ".json"), "--json").exit_code == 0
+    assert "no column '\\udcff'" in run("check", name, "-s", "real(\udcff)", code=2).stderr
+
+
+def test_warnings_of_libraries_do_not_reach_the_user(recwarn):
+    @handle_errors
+    def command():
+        warnings.warn("deprecated", stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        command()
+        assert len(recwarn) == 0
+        warnings.warn("seen", stacklevel=1)
+    assert len(recwarn) == 1
 
 
 def test_check_fails_for_invalid_rows(tmp_path):

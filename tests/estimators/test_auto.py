@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from foliax.density import AbstractDensity, Dataset, LogProb
+from foliax.density import Dataset
 from foliax.estimators import (
     AbstractEstimator,
     Auto,
@@ -15,19 +15,20 @@ from foliax.estimators import (
     ScaleMixtureKernel,
     get_estimator,
 )
-from foliax.estimators.auto import Policy, budget, policy
+from foliax.estimators.auto import Policy
 from foliax.estimators.auto import members as auto_members
-from foliax.estimators.auto.budget import estimate_seconds
+from foliax.estimators.auto.budget import Budget
 from foliax.estimators.auto.members import Member
 from foliax.estimators.auto.policy import Candidate
+from foliax.estimators.auto.search import Search
 from foliax.estimators.auto.selection import prune_members, refit_on_all_rows, stacking_weights
-from foliax.estimators.dequantized_flow import FLOW as NAMED_FLOW
-from foliax.manifolds import AbstractManifold, Circle, Naturals, Stiefel
+from foliax.manifolds import Circle, Euclidean, Naturals, Product, Sphere, Stiefel
 from foliax.training import Record
 
 from ..small import SPEC
 
 KEY = jax.random.key(0)
+SPHERE, CYLINDER = Sphere(2), Product(Circle(), Euclidean(1))
 RANDOM = np.random.default_rng(0)
 FLOW = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=4, eval_every=2))
 ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
@@ -35,13 +36,13 @@ ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
 
 def quick(monkeypatch, **replaced):
     """Auto with these candidates."""
-    candidates = [Candidate(name, estimator) for name, estimator in replaced.items()]
-    monkeypatch.setattr(Policy, "candidates", lambda *_: iter(candidates))
+    candidates = [Candidate(name, spec, "kernel" in name) for name, spec in replaced.items()]
+    monkeypatch.setattr(Policy, "candidates", lambda *_: candidates)
     return Auto(flow=FLOW)
 
 
-def candidates(n, seconds=120.0, members=()):
-    return Policy().candidates(n, seconds, FLOW, members)
+def names_of_candidates(n, manifold=SPHERE):
+    return [candidate.name for candidate in Policy().candidates(n, manifold, FLOW)]
 
 
 def held_out(n):
@@ -112,7 +113,7 @@ def test_the_whole_is_no_worse_than_its_best_member():
     scores = [np.full(30, -1.0), np.full(30, -2.0)]
     spec = ScaleMixtureKernel()
     fitted = spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY)
-    members = [Member(str(i), spec, fitted, s) for i, s in enumerate(scores)]
+    members = [Member(Candidate(str(i), spec), fitted, s) for i, s in enumerate(scores)]
     record = Record(0)
     assert stacking_weights(members, held_out(30), record).tolist() == [1, 0]
     assert record.best_validation == pytest.approx(1)
@@ -136,77 +137,23 @@ def test_a_slow_member_must_gain_the_more():
     spec = ScaleMixtureKernel()
     fitted = spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY)
     for whiles, expected in ((0, [0, 1]), (45, [0, 1]), (100, [1, 0])):
-        pair = zip(
-            ("quick", "slow"), scores, (0, whiles * auto_members.GAIN_UNIT_SECONDS), strict=True
-        )
-        members = [Member(name, spec, fitted, score, seconds) for name, score, seconds in pair]
+        work = (0, whiles * auto_members.GAIN_WORK_UNITS)
+        pair = zip(("quick", "slow"), scores, work, strict=True)
+        members = [Member(Candidate(name, spec), fitted, *rest) for name, *rest in pair]
         record = Record(0)
         found = stacking_weights(members, held_out(50), record)
         assert np.round(found).tolist() == expected
         told = any(event.startswith("slow: left out") for event in record.events)
         assert told == (whiles == 100), "never silently"
-    endless = Member("slow", spec, fitted, scores[0], 1e4 * auto_members.GAIN_UNIT_SECONDS)
+    work = 1e4 * auto_members.GAIN_WORK_UNITS
+    endless = Member(Candidate("slow", spec), fitted, scores[0], work)
     assert endless.required_gain == auto_members.MAX_GAIN_NATS
 
 
 def served():
     spec = ScaleMixtureKernel()
-    return Member("any", spec, spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY), np.zeros(0))
-
-
-class Clock:
-    """A clock that only slow densities move."""
-
-    now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-
-class Slow(AbstractDensity):
-    """So many seconds once, and for each row."""
-
-    manifold: AbstractManifold
-    clock: Clock
-    once: float
-    each: float
-
-    def _log_prob(self, y, *, condition=None, key=None):
-        raise NotImplementedError
-
-    def _sample(self, *, condition=None, key):
-        raise NotImplementedError
-
-    def log_prob_rows(self, rows, row_ids, *, condition=None, key, batch_size):
-        self.clock.now += self.once + self.each * len(rows)
-        return LogProb(np.zeros(len(rows)), np.zeros(len(rows)))
-
-    @property
-    def work(self):
-        return 1
-
-    def refine(self):
-        return self
-
-
-def test_what_is_done_once_is_not_charged_to_every_row(monkeypatch):
-    rows, n, clock = Dataset(ANGLES[:100], Circle()), 100_000, Clock()
-    monkeypatch.setattr(budget, "time", clock)
-    once = estimate_seconds(n, Slow(Circle(), clock, 0.3, 1e-6), rows, first=3.0)
-    assert once < auto_members.GAIN_UNIT_SECONDS, "and not 3000"
-    each = estimate_seconds(n, Slow(Circle(), clock, 0.0, 1e-2), rows, first=3.0)
-    assert each == pytest.approx(1000)
-    # Never called where it is quick anyway; once only where it is slow.
-    assert estimate_seconds(n, Slow(Circle(), clock, 1e9, 0.0), rows, first=0.01) == pytest.approx(
-        10
-    )
-    monkeypatch.setattr(budget, "MAX_TRIAL_SECONDS", 1.0)
-    monkeypatch.setattr(budget, "MAX_COMPILE_SECONDS", 4.0)
-    found = estimate_seconds(n, Slow(Circle(), clock, 0.3, 0.0), rows, first=3.0)
-    assert found == pytest.approx(300)
-    # Not even once where no compiling can have taken so long.
-    found = estimate_seconds(n, Slow(Circle(), clock, 1e9, 0.0), rows, first=5.0)
-    assert found == pytest.approx(5000)
+    fitted = spec.fit(Dataset(ANGLES[:30], Circle()), key=KEY)
+    return Member(Candidate("any", spec), fitted, np.zeros(0))
 
 
 def test_kernels_are_refitted_on_all_rows(monkeypatch):
@@ -235,79 +182,69 @@ def test_a_kernel_that_cannot_be_refitted_stays(monkeypatch):
     record = Record(0)
     spec = ScaleMixtureKernel()
     fitted = spec.fit(Dataset(ANGLES[:100], Circle()), key=KEY)
-    member = Member("kernel", spec, fitted, np.zeros(1))
+    member = Member(Candidate("kernel", spec), fitted, np.zeros(1))
     monkeypatch.setattr(ScaleMixtureKernel, "fit", Failing(MemoryError("too much")).fit)
     everything = Dataset(ANGLES, Circle())
     how = {"split_here": True, "key": KEY, "record": record}
-    assert refit_on_all_rows([member], everything, 1e9, **how) == [member]
+    assert refit_on_all_rows([member], everything, Budget(1e9), **how) == [member]
     assert "not refitted on all rows" in record.events[-1]
 
 
-def test_nothing_is_refitted_when_time_is_up(monkeypatch):
+def test_nothing_is_refitted_when_the_budget_is_spent(monkeypatch):
     spec = dataclasses.replace(quick(monkeypatch, kernel=ScaleMixtureKernel()), time_limit=6e-5)
     fitted = spec.fit(Dataset(ANGLES, Circle()), key=KEY)
     assert not any("refitted on" in event for event in fitted.record.events)
 
 
-def test_later_candidates_are_not_tried_when_time_is_up():
-    record, members, rows = Record(0), [served()], Dataset(ANGLES, Circle())
+@dataclasses.dataclass(frozen=True)
+class Costly(AbstractEstimator):
+    """An estimator that needs 10 work units and 500 rows."""
 
-    def wanted(name, seconds):
-        candidate = Candidate(name, ScaleMixtureKernel())
-        return Auto(60.0)._is_wanted(candidate, members, 5000, rows, seconds, record)
+    min_rows = 500
 
-    assert not wanted("mixture", 2.0)
-    assert record.events == ["mixture: not tried, 2 s of 60 s were left for it."]
-    assert wanted("mixture", 20.0)
-    assert not wanted("flow", 20.0)
-    assert wanted("flow", 30.0)
+    def _fit(self, data, *, key, validation=None, callbacks=()):
+        raise NotImplementedError
+
+    def fit_work(self, n, manifold):
+        return 10.0
+
+
+def test_a_candidate_is_tried_where_its_rows_and_its_work_suffice():
+    record, rows = Record(0), Dataset(np.zeros((500, 1)), Circle())
+    search = Search(rows, rows, rows, True, Policy(), Budget(60.0), record, KEY, [served()])
+    candidate = Candidate("costly", Costly())
+    assert search.is_wanted(candidate, 10.0)
+    assert not search.is_wanted(candidate, 9.0)
+    assert record.events == [
+        "costly: not tried, it needs 10 work units, and 9 of 60 were left for it."
+    ]
+    few = dataclasses.replace(search, kept=rows.take(np.arange(499)))
+    assert not few.is_wanted(candidate, 1e3)
+    none = dataclasses.replace(few, members=[])
+    assert none.is_wanted(candidate, 0.0, is_last=True), "where nothing else serves"
+    assert none.is_wanted(Candidate("kernel", Costly(), is_kernel=True), 0.0)
+    assert not none.is_wanted(candidate, 0.0)
 
 
 def test_the_cheap_come_first_where_rows_can_be_held_out():
-    assert [c.name for c in candidates(150)][:2] == ["local kernel", "kernel"]
-    assert [c.name for c in candidates(1000)][:2] == ["kernel", "local kernel"]
-    assert [c.name for c in candidates(20_001)][:2] == ["mixture", "flow"]
+    assert names_of_candidates(150)[:2] == ["local kernel", "kernel"]
+    assert names_of_candidates(1000) == ["kernel", "local kernel", "mixture", "flow"]
+    assert names_of_candidates(20_001) == ["mixture", "kernel", "local kernel", "flow"]
 
 
-def test_a_flow_comes_early_where_rows_are_many_and_no_mixture_serves():
-    members = []
-    for any_served, rest in (
-        (False, ["flow", "local kernel"]),
-        (True, ["kernel", "local kernel", "flow"]),
-    ):
-        tried = candidates(20_001, members=members)
-        assert next(tried).name == "mixture"
-        members += [served()] * any_served
-        assert [c.name for c in tried][: len(rest)] == rest
+def test_only_those_that_serve_the_manifold_are_tried():
+    assert names_of_candidates(1000, CYLINDER) == ["kernel", "local kernel", "flow"]
+    assert names_of_candidates(20_001, CYLINDER) == ["flow", "local kernel", "kernel"]
+    assert names_of_candidates(1000, Stiefel(3, 2)) == ["flow"]
 
 
-def test_one_kernel_is_tried_however_late_it_is(monkeypatch):
+def test_one_kernel_is_tried_however_little_is_left(monkeypatch):
     names = "mixture", "local kernel", "kernel"
     spec = quick(monkeypatch, **{name: ScaleMixtureKernel() for name in names})
     late = dataclasses.replace(spec, time_limit=6e-5)
     events = late.fit(Dataset(ANGLES, Circle()), key=KEY).record.events
     assert any(event.startswith("held-out log density of the local kernel") for event in events)
     assert any(event.startswith("kernel: not tried") for event in events)
-
-
-def test_a_flow_gets_the_time_that_is_left():
-    assert NAMED_FLOW.with_time_limit(12.0).training.time_limit == 12.0
-    assert LocalKernel().with_time_limit(12.0) == LocalKernel()
-
-
-def test_many_rows_are_thinned_before_the_slow_kernel():
-    few = dict(candidates(150, 0.06))["local kernel"]
-    assert few.scales.max_rows >= 150
-    rows = Policy().shaped_rows_per_minute
-    for members, each in (([served()], rows), ([], rows / 2)):
-        shaped = dict(candidates(1_000_000, 30.0, members))["local kernel"]
-        assert isinstance(shaped, LocalKernel)
-        assert shaped.scales.max_rows == each / 2
-    mixture = dict(candidates(1_000_000, 30.0))["mixture"]
-    assert mixture.max_rows == Policy().mixture_rows_per_minute / 2
-    longer = dict(candidates(1_000_000, 3600.0, [served()]))
-    assert longer["local kernel"] == LocalKernel()
-    assert longer["mixture"] == policy.MIXTURE
 
 
 def test_names():

@@ -17,6 +17,7 @@ from foliax.estimators import DequantizedFlow, Stacking
 from foliax.flows import GaussianMixture
 from foliax.io import ModelFileError
 from foliax.io.annotations import _hints
+from foliax.io.classes import import_storable_modules
 from foliax.io.container import BLANK_DIGEST, pack, unpack
 from foliax.manifolds import Torus
 from foliax.registry import entries
@@ -35,7 +36,7 @@ def whole(tmp_path_factory) -> bytes:
     flow = DequantizedDensity(g, mixture, HeavyTailed(2).build(g, key=KEY))
     density = Stacked((kernels(Torus(2), ANGLES), flow), jnp.log(jnp.array([0.5, 0.5])))
     record = Record(3, [Block(1, 1, 0.5, 0.5, 0.5, 0.1)], ["an event"])
-    io.save(path, density, spec=Stacking((DequantizedFlow(),)), record=record, extra={"a": 1})
+    io.save(path, density, estimator=Stacking((DequantizedFlow(),)), record=record, extra={"a": 1})
     return path.read_bytes()
 
 
@@ -158,6 +159,7 @@ def by_type_checker() -> bool:
 def test_mutated_files(whole, tmp_path):
     global heard
     sys.addaudithook(listen)
+    import_storable_modules()
     for entry in entries():
         _hints(entry.cls)  # annotations are foliax's own code, compiled once
     path = tmp_path / "model"

@@ -44,7 +44,7 @@ def density() -> AbstractDensity:
 @pytest.fixture
 def path(tmp_path, density) -> Path:
     path = tmp_path / "model.foliax"
-    io.save(path, density, spec=SPEC, record=RECORD, extra={"columns": ["a", 1.5, None]})
+    io.save(path, density, estimator=SPEC, record=RECORD, extra={"columns": ["a", 1.5, None]})
     return path
 
 
@@ -57,7 +57,7 @@ def on(g: manifolds.AbstractDequantization) -> DequantizedDensity:
 def test_all_comes_back(path, density):
     found = io.load(path)
     assert described(found.density) == described(density)
-    assert found.spec == SPEC
+    assert found.estimator == SPEC
     assert repr(found.record) == repr(RECORD)
     assert found.extra == {"columns": ["a", 1.5, None]}
     assert found.versions["foliax"] == foliax.__version__
@@ -230,15 +230,15 @@ def test_ones_own_class_is_told_by_its_arrays_too(tmp_path):
 
 
 def test_another_manifold_is_refused(path):
-    assert io.load(path, manifold=Euclidean(3)).spec == SPEC
+    assert io.load(path, manifold=Euclidean(3)).estimator == SPEC
     with pytest.raises(ModelFileError, match=r"not on Euclidean.*d=4"):
         io.load(path, manifold=Euclidean(4))
 
 
 def test_functions_of_ones_own_are_refused(tmp_path, density):
     spec = DequantizedFlow(Flowjax(lambda key, dim: None))  # pyright: ignore
-    with pytest.raises(ModelFileError, match=r"spec.ambient is .*Flowjax.*spec=None"):
-        io.save(tmp_path / "model", density, spec=spec)
+    with pytest.raises(ModelFileError, match=r"estimator.ambient is .*Flowjax.*estimator=None"):
+        io.save(tmp_path / "model", density, estimator=spec)
     shifted = eqx.tree_at(lambda d: d.ambient.scale, density, eqx.nn.Lambda(lambda a: a))
     with pytest.raises(ModelFileError, match=r"density.ambient.scale is Lambda"):
         io.save(tmp_path / "model", shifted)
@@ -264,8 +264,9 @@ def test_a_missing_file_is_refused(tmp_path):
         io.load(tmp_path / "none.foliax")
 
 
-def test_the_schema_and_the_training_data_come_back(tmp_path, density):
+def test_the_schema_and_the_training_data_come_back(tmp_path):
     schema = Schema.parse("real(a); real(b); real(c)")
+    density = on(schema.manifold().dequantization())
     frame = pd.DataFrame(np.arange(30.0).reshape(10, 3), columns=list("abc"))
     data = collect_training_data(frame, None, schema, np.arange(8), np.arange(8, 10))
     io.save(tmp_path / "model", density, schema=schema, training_data=data, extra="a note")

@@ -147,3 +147,14 @@ def test_point_groups(name, order):
 def test_refusals(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_manifolds_know_their_symmetry():
+    quotient, rows = ProjectiveSpace(2), np.eye(3)
+    assert quotient.symmetry.base == Sphere(2)
+    assert (quotient.symmetry.order, quotient.symmetry.is_axial) == (2, True)
+    images = np.concatenate([quotient.orbit(jnp.asarray(row)) for row in rows])
+    np.testing.assert_array_equal(quotient.symmetry.images(rows), images)
+    for manifold in (Sphere(2), Product(quotient, Circle())):
+        assert (manifold.symmetry.base, manifold.symmetry.order) == (manifold, 1)
+        assert not manifold.symmetry.is_axial

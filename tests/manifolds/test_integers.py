@@ -15,7 +15,7 @@ from foliax.manifolds import (
     Rounded,
     check_points,
 )
-from foliax.manifolds.base import check_points_on_device
+from foliax.manifolds.points import check_points_on_device
 
 from .contract import Case, suite
 

@@ -26,12 +26,12 @@ def tiny_row(name, quick=True, steps=5):
     row = recipes.find_row(name, quick)
     training = Training(steps=steps, batch_size=8, eval_every=5)
     spec = dataclasses.replace(
-        row.spec,
+        row.estimator,
         ambient=RealNVP(2, 8, activation="silu"),
         dequantizer=HeavyTailed(4),
         training=training,
     )
-    return dataclasses.replace(row, spec=spec)
+    return dataclasses.replace(row, estimator=spec)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,10 @@ def tiny(row):
     """Shorten a row, so that a trial takes seconds."""
     training = Training(steps=4, batch_size=8, eval_every=2)
     return dataclasses.replace(
-        row, spec=dataclasses.replace(row.spec, training=training), points=64, rows=row.rows and 100
+        row,
+        estimator=dataclasses.replace(row.estimator, training=training),
+        points=64,
+        rows=row.rows and 100,
     )
 
 
@@ -53,11 +56,11 @@ def test_no_row_has_more_parameters_than_the_papers(name):
 
     row = ROWS[name]
     target, key = row.target(0), jax.random.key(0)
-    if isinstance(row.spec, DequantizedFlow):
+    if isinstance(row.estimator, DequantizedFlow):
         data = Dataset(trial.sampler(target)(key, 200), target.manifold)
-        density = trial.with_dequantization(row.spec, row).build(data, key=key)
+        density = trial.with_dequantization(row.estimator, row).build(data, key=key)
     else:
-        density = row.spec.build(target.manifold, key=key)
+        density = row.estimator.build(target.manifold, key=key)
     assert count_parameters(density) <= row.limits[1]
 
 
@@ -65,7 +68,8 @@ def test_our_rows_see_no_more_draws_than_the_papers():
     for row in recipes.rows():
         if row.method == recipes.OWN and not row.rows:
             most = 1_000_000 if row.table == "table3" else 2_000_000
-            assert row.spec.training.steps * row.spec.training.batch_size + START_ROWS <= most
+            training = row.estimator.training
+            assert training.steps * training.batch_size + START_ROWS <= most
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,9 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     # A trial with other settings does not count as stored.
     other = dataclasses.replace(
         row,
-        spec=dataclasses.replace(row.spec, training=Training(steps=5, batch_size=8, eval_every=2)),
+        estimator=dataclasses.replace(
+            row.estimator, training=Training(steps=5, batch_size=8, eval_every=2)
+        ),
     )
     assert results.Results(tmp_path).find(other, 3) is None
 
@@ -122,9 +128,9 @@ def test_a_stored_table_is_written_as_it_was(table):
 
 def changed(row, **training):
     spec = dataclasses.replace(
-        row.spec, training=dataclasses.replace(row.spec.training, **training)
+        row.estimator, training=dataclasses.replace(row.estimator.training, **training)
     )
-    return dataclasses.replace(row, spec=spec)
+    return dataclasses.replace(row, estimator=spec)
 
 
 @pytest.mark.parametrize(

@@ -213,13 +213,13 @@ def test_cubic_poles_do_not_depend_on_the_representative():
     ("group", "cubic"), [("432", True), ("23", True), ("622", False), ("6/mmm", False)]
 )
 def test_only_cubic_crystals_have_cubic_poles(group, cubic):
-    assert plots.symmetry.symmetry_of(Orientations(group)).is_cubic == cubic
+    assert Orientations(group).symmetry.is_cubic == cubic
 
 
 def test_sides_of_a_symmetry():
     turn = np.array([[0.0, -1, 0, 1, 0, 0, 0, 0, 1]])  # a quarter turn about z: x to y
     for side, sign in (("right", 1), ("left", -1)):
-        symmetry = plots.symmetry.symmetry_of(Orientations("1", side=side))
+        symmetry = Orientations("1", side=side).symmetry
         pole = plots.rotations.Pole("x", (1, 0, 0))
         found = plots.rotations.rotate_pole(symmetry, turn, pole, limit=10)
         np.testing.assert_allclose(found[0], [0, sign, 0], atol=1e-12)

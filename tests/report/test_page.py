@@ -20,9 +20,8 @@ def folder(tmp_path_factory):
     """A model of 240 earthquakes and its report."""
     path = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FOLIAX_CACHE", "off")
-        patch.setattr(scene, "MAX_EVALUATIONS", 20_000)
-        patch.setattr(scene, "MAX_SAMPLES", 1000)
+        patch.setattr(scene, "MAX_EVALUATIONS", 4000)
+        patch.setattr(scene, "MAX_SAMPLES", 400)
         pd.read_csv(QUAKES).iloc[:240].to_csv(path / "q.csv", index=False)
         run("fit", path / "q.csv", "-s", SPHERE, "-m", "kernel", "--held-out", 0.25)
         found = run_json("report", path / "q.foliax")

@@ -1,6 +1,7 @@
 """Proposed schemas and their assumptions, for typical tables."""
 
 import re
+import time
 
 import numpy as np
 import pandas as pd
@@ -192,3 +193,20 @@ def test_every_column_is_mentioned():
 def test_tables_without_a_schema(frame, message):
     with pytest.raises(TableError, match=message):
         propose(frame)
+
+
+def test_thousands_of_columns_take_seconds():
+    values = np.random.default_rng(0).normal(size=(100, 3000))
+    frame = pd.DataFrame(values, columns=[f"c{i}" for i in range(3000)])
+    start = time.process_time()
+    schema = propose(frame).schema
+    schema.text()
+    schema.measure()
+    assert time.process_time() - start < 3
+    assert len(schema.factors) == 3000
+
+
+def test_a_column_without_a_name_is_left_out():
+    proposal = propose(pd.DataFrame({"": [0.5, 0.5, 2.5], "x": [1.0, 2.5, 3.0]}))
+    assert proposal.schema.columns == ("x",)
+    assert "the column without a name: left out. Name it to use it." in proposal.assumed

@@ -1,5 +1,6 @@
 """Schemas: text, files and JSON; projecting and dropping invalid rows."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -233,3 +234,72 @@ def test_rows_after_a_missing_value_are_still_counted_right():
     assert kept.tolist() == [0, 2, 4]
     assert points[:, 0].tolist() == [1, 2, 3]
     assert any(sentence.startswith("1 × Row 4, column x: -1 is not") for sentence in report)
+
+
+DEEP = 100_000
+BAD_FILES = {
+    "list.json": ("[" * DEEP + "]" * DEEP, "nested too deeply"),
+    "object.json": ('{"a":' * DEEP + "1" + "}" * DEEP, "nested too deeply"),
+    "list.toml": ("a = " + "[" * DEEP + "]" * DEEP, "nested too deeply"),
+    "key.toml": (".".join(["a"] * DEEP) + " = 1", "nested too deeply"),
+    "quoted.toml": ('"a" . ' * DEEP + "a = 1", "nested too deeply"),
+    "bytes.json": (b"\xff", "not a text file in UTF-8"),
+    "digits.json": ('{"a": ' + "1" * 5000 + "}", "is not valid JSON"),
+    "large.toml": ("[a]\nkind='rounded'\ncolumns='a'\nstep=1" + "0" * 400, "must be a number"),
+    "factors.json": ('{"version": 1, "factors": null}', "a list of factors"),
+    "array.json": ("[1]", "must hold a table for each factor"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_files_that_are_no_schemas(tmp_path, name):
+    content, message = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(TableError, match=message) as caught:
+        Schema.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_schema(tmp_path):
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(TableError, match="cannot be read: is a directory"):
+        Schema.load(tmp_path / "a.json")
+
+
+def test_deep_json_in_a_model_is_no_schema():
+    with pytest.raises(TableError, match="nested too deeply"):
+        Schema.from_json("[" * DEEP + "]" * DEEP)
+
+
+def test_errors_show_a_part_of_a_long_schema():
+    text = "; ".join(f"real(x{i})" for i in range(300))
+    with pytest.raises(TableError, match="unknown kind 'reel'") as caught:
+        Schema.parse(f"{text}; reel(y); {text}")
+    _, line, pointer = str(caught.value).split("\n")
+    assert len(line) < 200
+    assert line[pointer.index("^") :].startswith("reel(y)")
+
+
+def test_columns_need_names():
+    with pytest.raises(TableError, match="a column has no name"):
+        Schema.parse('real("")')
+
+
+EXTREME = [
+    ("rounded(x, step=5e-324)", 0.3, "0.3 is not a multiple"),
+    ("rounded(x, step=1e-10)", 1.7e308, r"1.7e\+308 is not a multiple"),
+    ("direction(x, y)", 1e200, r"\(1e\+200, 0\) has length"),
+    ("frame(x, y, n=2, p=1)", 1e200, "not orthonormal"),
+    ("frame(x, y, z, w, n=2, p=2)", 1e200, "not orthonormal"),
+    ("rotvec(x, y, z, unit=degrees)", 1e200, "angle of the rotation vector"),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "message"), EXTREME)
+def test_values_whose_arithmetic_overflows_are_refused(schema, value, message):
+    frame = pd.DataFrame({"x": [value], "y": [0.0], "z": [1.0], "w": [1.0]})
+    with pytest.raises(TableError, match=rf"^Row 1, columns? x.*: .*{message}"):
+        Schema.parse(schema).encode(frame)
+    with contextlib.suppress(TableError):  # some have a nearest point
+        assert np.isfinite(Schema.parse(schema).prepare(frame, project=True).points).all()

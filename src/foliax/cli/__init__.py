@@ -7,12 +7,23 @@ May import: everything.
 
 from __future__ import annotations
 
+import sys
+
 from .app import app
+from .console import BAD_INPUT
+from .streams import discard, prepare_streams, print_message
 
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="foliax")
+    prepare_streams()
+    try:
+        app(prog_name="foliax")
+    except OSError as error:
+        # Commands handle their own errors; here typer could not print a help text.
+        discard(sys.stdout)
+        print_message(f"Error: stdout cannot be written: {error.strerror or error}.")
+        raise SystemExit(BAD_INPUT) from None
 
 
 __all__ = ["app", "main"]

@@ -6,6 +6,7 @@ import typer
 
 from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
+from .control_characters import escape_control_characters
 
 
 @handle_errors
@@ -46,7 +47,7 @@ def check(
             "schema": parsed.text(),
             "findings": [finding._asdict() for finding in findings],
         },
-        "\n".join([*(str(finding) for finding in findings), verdict]),
+        "\n".join([*(escape_control_characters(str(f), keep="") for f in findings), verdict]),
     )
     if errors:
         raise typer.Exit(CHECK_FAILED)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
-import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
+
+from .control_characters import escape_control_characters
+from .json_output import to_json
+from .streams import BROKEN_PIPE, print_message, print_result
 
 if TYPE_CHECKING:
     from foliax.training import Block, Callback
@@ -25,10 +28,8 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 """Exit code of a command that could not run: wrong options, data or files."""
 
-CONTROL_CHARACTERS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Characters that control a terminal or the direction of text, and lone surrogates."""
+FIT_CUT_SHORT = 3
+"""Exit code of a command whose fit the clock stopped, far over its time limit."""
 
 _signals: list[int] = []
 """The signals that asked the running command to end."""
@@ -48,14 +49,18 @@ class Console(NamedTuple):
     def log(self, text: str) -> None:
         """Print a message for people."""
         if not (self.quiet or self.json):
-            typer.echo(escape_control_characters(text), err=True)
+            print_message(escape_control_characters(text, keep="\t"))
+
+    def warn(self, text: str) -> None:
+        """Print a warning that must not be missed, whatever the options are."""
+        print_message(f"Warning: {escape_control_characters(text)}")
 
     def result(self, found: dict[str, Any], text: str) -> None:
         """Print the result: `found` as JSON for programs, otherwise `text`."""
         if self.json:
-            typer.echo(_to_json(found))
+            print_result(to_json(found))
         elif not self.quiet:
-            typer.echo(escape_control_characters(text))
+            print_result(escape_control_characters(text))
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Stage]:
@@ -67,10 +72,16 @@ class Console(NamedTuple):
         if self.quiet or self.json or not rich.is_terminal:
             yield Stage(lambda text: None)
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        text_column = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), text_column, TimeElapsedColumn())
         with Progress(*columns, console=rich, transient=True) as shown:
             task = shown.add_task(title)
-            yield Stage(lambda text: shown.update(task, description=f"{title}: {text}"))
+
+            def show(text: str) -> None:
+                line = escape_control_characters(f"{title}: {text}", keep="")
+                shown.update(task, description=line)
+
+            yield Stage(show)
 
 
 class Stage(NamedTuple):
@@ -103,34 +114,12 @@ def end_if_asked() -> None:
         raise KeyboardInterrupt
 
 
-def escape_control_characters(text: str, keep: str = "\n\t") -> str:
-    r"""Replace control characters by escapes such as \x1b, so that a terminal shows them.
-
-    Args:
-        text: Any text, for example of a model file.
-        keep: Characters to leave unchanged. By default those of a text of several lines.
-
-    Returns:
-        The text with escapes.
-    """
-
-    def escape(match: re.Match[str]) -> str:
-        character = match[0]
-        return character if character in keep else ascii(character)[1:-1]
-
-    return CONTROL_CHARACTERS.sub(escape, text)
-
-
-def _to_json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
 def handle_errors(command: F) -> F:
     """Turn errors of a command into one line and an exit code.
 
-    Bad input exits with code 2; FOLIAX_TRACEBACK=1 shows the traceback. Ctrl-C and SIGTERM exit
-    with codes 130 and 143.
+    Bad input exits with code 2, and so do outputs that cannot be written. FOLIAX_TRACEBACK=1 shows
+    the traceback. Ctrl-C and SIGTERM exit with codes 130 and 143. A closed pipe, as in
+    `foliax sample … | head`, exits silently with code 141.
 
     Args:
         command: The function of the command.
@@ -142,23 +131,47 @@ def handle_errors(command: F) -> F:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            with interruptible():
+            with interruptible(), hide_warnings():
                 enable_compilation_cache()
                 return command(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "Interrupted. No output was changed."
-            typer.echo(escape_control_characters(message), err=True)
+            print_message(escape_control_characters(message))
             raise typer.Exit(interrupt_exit_code()) from None
+        except BrokenPipeError:
+            raise typer.Exit(BROKEN_PIPE) from None
         except (ValueError, TypeError, OSError, ArithmeticError, MemoryError) as error:
             if os.environ.get("FOLIAX_TRACEBACK") or not _is_user_error(error):
                 raise
             message = str(error) or type(error).__name__
             if kwargs.get("json_output"):
-                typer.echo(_to_json({"error": message}))
-            typer.echo(f"Error: {escape_control_characters(message)}", err=True)
+                with suppress(OSError):
+                    print_result(to_json({"error": message}))
+            print_message(f"Error: {_escape_error(error, message)}")
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
+
+
+def _escape_error(error: Exception, message: str) -> str:
+    """Put a message on one line; only errors that point into a schema's text have several."""
+    from foliax.tables.errors import SchemaTextError
+
+    keep = "\n\t" if isinstance(error, SchemaTextError) else ""
+    return escape_control_characters(message, keep)
+
+
+@contextmanager
+def hide_warnings() -> Iterator[None]:
+    """Hide the warnings of libraries, which speak of code and not of the user's table.
+
+    FOLIAX_TRACEBACK=1 shows them. Filters that turn warnings into errors, as in tests, stay.
+    """
+    with warnings.catch_warnings():
+        raises = any(action == "error" for action, *_ in warnings.filters)
+        if not raises and not os.environ.get("FOLIAX_TRACEBACK"):
+            warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager
@@ -193,9 +206,11 @@ def interrupt_exit_code() -> int:
 
 def _is_user_error(error: Exception) -> bool:
     """Whether the message helps the user; a TypeError is usually a bug."""
+    if not isinstance(error, TypeError):
+        return True
     from foliax.estimators import UnsupportedManifoldError
 
-    return not isinstance(error, TypeError) or isinstance(error, UnsupportedManifoldError)
+    return isinstance(error, UnsupportedManifoldError)
 
 
 def enable_compilation_cache() -> None:
@@ -203,12 +218,13 @@ def enable_compilation_cache() -> None:
 
     FOLIAX_CACHE=off disables the cache.
     """
+    folder = os.environ.get("FOLIAX_CACHE")
+    if folder == "off":
+        return
     import jax
     import platformdirs
 
-    folder = os.environ.get("FOLIAX_CACHE") or platformdirs.user_cache_dir("foliax")
-    if folder == "off":
-        return
+    folder = folder or platformdirs.user_cache_dir("foliax")
     jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -32,7 +32,7 @@ Rows = Annotated[int, typer.Option(help="Use the first rows of the 1,000.", min=
 def demo(
     output: Folder = Path("foliax-demo"),
     model: o.ModelName = "auto",
-    minutes: o.Minutes = 1.0,
+    time_limit: o.TimeLimit = 60.0,
     rows: Rows = 1000,
     seed: o.Seed = 0,
     json_output: o.Json = False,
@@ -49,19 +49,19 @@ def demo(
     from foliax.tables import Schema, read_table
 
     from . import tables
-    from .fit import fit_and_save
+    from .fit import exit_if_cut_short, fit_and_save
     from .report import summarize, write_report
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=60 * minutes)
+    estimator = get_estimator(model, time_limit=time_limit)
     frame = read_table(Path(__file__).parents[1] / "data" / "quakes.csv").iloc[:rows]
     schema = Schema.parse(SCHEMA).infer_conventions(frame)
     console.log(f"{rows} earthquakes near Fiji, longitudes past 180°: {schema}")
-    output.mkdir(parents=True, exist_ok=True)
+    tables.make_folder(output)
     path, page = output / "quakes.foliax", output / "quakes.html"
     table = tables.Table(frame, schema.encode(frame), None, schema)
     about = {"model": model, "seed": seed, "data": "earthquakes near Fiji since 1964"}
-    fitted, _ = fit_and_save(console, table, spec, path, HELD_OUT_FRACTION, about)
+    fitted, _ = fit_and_save(console, table, estimator, path, HELD_OUT_FRACTION, about)
     seconds = fitted.record.seconds
     console.log(f"Fitted the joint density in {seconds:.1f} s.")
     found = summarize(write_report(console, path, page, seed))
@@ -74,5 +74,6 @@ def demo(
         f"columns: {lead:+.3f} ± {error:.3f} nats each ({lead / error:.1f} standard errors).\n"
         f"Model: {path}\nReport: {page}",
     )
+    exit_if_cut_short(console, fitted.record, path)
     if not won:
         raise typer.Exit(CHECK_FAILED)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import CHECK_FAILED, Console, handle_errors
+from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.density import Dataset
     from foliax.estimators import AbstractEstimator, FitResult
+    from foliax.training import Record
 
     from .tables import Table
 
@@ -48,7 +49,7 @@ def fit(
     schema: o.SchemaText = None,
     model: o.ModelName = "auto",
     output: Output = None,
-    minutes: o.Minutes = 2.0,
+    time_limit: o.TimeLimit = 120.0,
     steps: o.Steps = None,
     held_out: HeldOut = 0.1,
     keep_rows: KeepRows = True,
@@ -70,9 +71,10 @@ def fit(
 
       foliax fit quakes.csv -s 'where: sphere(lat=lat, lon=long); depth: positive(depth, unit=km)'
 
-      foliax fit track.csv --yes --blocks day
-
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
+
+    Exit codes: 0 for success; 1 if --strict finds a wrong total mass; 2 for bad input; 3 if the fit
+    was cut short, far over its time limit, with the model saved; 130 or 143 after an interrupt.
     """
     from foliax.estimators import get_estimator
     from foliax.evaluation.mass import mass_is_off
@@ -80,21 +82,24 @@ def fit(
     from . import tables
 
     console = Console(json_output, quiet)
-    spec = get_estimator(model, time_limit=60 * minutes, steps=steps)
+    estimator = get_estimator(model, time_limit=time_limit, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
-    table = tables.read_and_choose_schema(
-        console,
-        data,
-        schema,
-        yes=yes,
-        drop_invalid=drop_invalid,
-        project=project,
-        row_columns=tables.RowColumns(weights, blocks),
-    )
+    columns = tables.RowColumns(weights, blocks)
+    how = {"yes": yes, "drop_invalid": drop_invalid, "project": project}
+    table = tables.read_and_choose_schema(console, data, schema, row_columns=columns, **how)
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, spec, output, held_out, about, keep_rows)
-    record, rows, measure = fitted.record, len(table.points), table.schema.measure().label
+    fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
+    _print_result(console, table, fitted.record, output, held, keep_rows)
+    if strict and mass_is_off(fitted.record):
+        raise typer.Exit(CHECK_FAILED)
+    exit_if_cut_short(console, fitted.record, output)
+
+
+def _print_result(
+    console: Console, table: Table, record: Record, output: Path, held: int, keep_rows: bool
+) -> None:
+    rows, measure = len(table.points), table.schema.measure().label
     for event in record.events:
         console.log(f"  {event}")
     found = {
@@ -113,14 +118,24 @@ def fit(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
-    if strict and mass_is_off(record):
-        raise typer.Exit(CHECK_FAILED)
+
+
+def exit_if_cut_short(console: Console, record: Record, output: Path) -> None:
+    """Warn and exit with code 3 where the clock stopped the fit."""
+    from foliax.training.history import CUT_SHORT
+
+    if record.stopped == CUT_SHORT:
+        console.warn(
+            f"The fit was cut short after {record.seconds:.0f} s, far over its time limit. "
+            f"{output} holds what was reached; another run may give another result."
+        )
+        raise typer.Exit(FIT_CUT_SHORT)
 
 
 def fit_and_save(
     console: Console,
     table: Table,
-    spec: AbstractEstimator,
+    estimator: AbstractEstimator,
     output: Path,
     held_out: float,
     about: dict[str, Any],
@@ -138,12 +153,13 @@ def fit_and_save(
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    data, events = _as_dataset(table, spec)
+    with table.schema.name_columns_in_errors(table.frame, table.points):
+        data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(data), held_out if keep_rows else 0.0, k1, data.blocks)
     with console.progress(f"Fitting {len(train)} rows") as stage:
-        with table.schema.name_columns_in_errors():
-            fitted = spec.fit(data.take(train), key=k2, callbacks=[stage.callback()])
+        with table.schema.name_columns_in_errors(table.frame, table.points):
+            fitted = estimator.fit(data.take(train), key=k2, callbacks=[stage.callback()])
         fitted.record.events[:0] = events
         stage.show("measuring the total mass")
         mass_key = jax.random.fold_in(k2, 1)
@@ -155,7 +171,7 @@ def fit_and_save(
     model_file.save(
         path,
         fitted.density,
-        spec=spec,
+        estimator=estimator,
         schema=table.schema,
         record=fitted.record,
         training_data=training_data,
@@ -168,12 +184,12 @@ def fit_and_save(
     return fitted, len(test)
 
 
-def _as_dataset(table: Table, spec: AbstractEstimator) -> tuple[Dataset, list[str]]:
+def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:
     """The rows in their order, with blocks where the estimator would add them, and its event."""
     from foliax.density import Dataset
     from foliax.estimators.blocks import add_blocks
 
     data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
     # A split shuffles the rows, so that the estimator itself would not find them correlated.
-    data, event = add_blocks(data) if spec.falls_back_on_blocks else (data, "")
+    data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
     return data, [event] if event else []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import options as o
-from .console import Console, escape_control_characters, handle_errors
+from .console import Console, handle_errors
+from .control_characters import escape_control_characters
 
 if TYPE_CHECKING:
     from foliax.io import Model

@@ -10,6 +10,8 @@ import typer
 
 from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
+from .control_characters import escape_control_characters
+from .streams import print_message
 
 if TYPE_CHECKING:
     from foliax.paper.recipes import Row
@@ -65,10 +67,13 @@ def reproduce(
     """
     from foliax.paper import figures, run
 
+    from . import tables
+
     console = Console(json_output, quiet)
     chosen = _choose_parts(parts, rows)
     folder, trials = (output / "quick", 1) if quick else (output, trials)
     selected = _select_rows(chosen, rows)
+    tables.make_folder(folder)
     failed = _run_trials(console, folder, selected, trials, jobs=jobs, quick=quick)
     text, missed = _write_tables(folder, selected, trials, quick)
     pictures = []
@@ -127,7 +132,8 @@ def _run_trials(
 
     failed = run.run(folder, missing, jobs, log_trial)
     for job, error in failed.items():
-        typer.echo(f"Error: {job.name}, trial {job.number}: {error}", err=True)
+        text = f"Error: {job.name}, trial {job.number}: {error}"
+        print_message(escape_control_characters(text))
     return failed
 
 

@@ -9,7 +9,12 @@ import typer
 from . import options as o
 from .console import Console, handle_errors
 
-Number = Annotated[int, typer.Option("--number", "-n", help="Number of rows to draw.", min=1)]
+MAX_ROWS = 10_000_000
+"""Rows that one command draws; they and their text must fit into memory."""
+
+Number = Annotated[
+    int, typer.Option("--number", "-n", help="Number of rows to draw.", min=1, max=MAX_ROWS)
+]
 
 
 @handle_errors

@@ -9,6 +9,7 @@ import typer
 
 from . import options as o
 from .console import Console, handle_errors
+from .control_characters import escape_control_characters
 
 Output = Annotated[
     Path | None,
@@ -42,4 +43,4 @@ def schema(
             file.write(proposed.to_json().encode())
     measure = proposed.measure().label
     found = {"schema": proposed.text(), "assumed": assumptions, "measure": measure}
-    console.result(found, proposed.text())
+    console.result(found, escape_control_characters(proposed.text(), keep=""))

@@ -21,7 +21,12 @@ Per = Annotated[
     typer.Option(help="Use km2 for densities on the globe per square kilometre, not steradian."),
 ]
 Tolerance = Annotated[
-    float, typer.Option(help="Standard error of each log density to reach, in nats.", min=1e-6)
+    float,
+    typer.Option(
+        help="Standard error of each log density to reach, in nats.",
+        min=1e-6,
+        callback=o.check_finite,
+    ),
 ]
 
 
@@ -40,7 +45,8 @@ def score(
 ) -> None:
     """Compute the log density of every row, with its standard error.
 
-    The name of the column states the measure.
+    The name of the column states the measure. The columns of the table stay as they are: a new
+    column whose name the table already has gets the suffix _2.
 
     Examples:
 
@@ -53,6 +59,7 @@ def score(
 
     from foliax import io
     from foliax.density import evaluate
+    from foliax.tables.verbatim import add_columns
 
     from . import tables
 
@@ -60,19 +67,26 @@ def score(
     tables.check_output(output, tables.TABLE_ENDINGS)
     loaded, schema = io.load_with_schema(model)
     measure = choose_measure(schema, per)
-    table = tables.read(console, data, schema, drop_invalid=drop_invalid, project=project)
+    how = {"drop_invalid": drop_invalid, "project": project}
+    table = tables.read_verbatim(console, data, schema, **how, output=output)
     with console.progress(f"Scoring {len(table.points)} rows"):
         found = evaluate(loaded.density, table.points, tol=tol, key=jax.random.key(seed))
     log_density = found.value + measure.log_unit
     volume = loaded.density.manifold.log_total_volume()
-    scored = table.frame.copy()
-    scored[f"log density {measure.label}"] = log_density
-    scored["standard error"] = found.error
+    new = {f"log density {measure.label}": log_density, "standard error": found.error}
     if math.isfinite(volume):
-        scored["density × uniform"] = np.exp(found.value + volume)
+        new["density × uniform"] = np.exp(found.value + volume)
+    scored, names = add_columns(table.frame, new)
+    for wanted, name in names.items():
+        if name != wanted:
+            console.log(f"The table has a column '{wanted}': the new one is '{name}'.")
     console.log(found.describe(tol))
-    mean = float(np.mean(log_density))
-    summary = {"measure": measure.label, "mean log density": mean, "dropped": table.dropped}
+    summary = {
+        "measure": measure.label,
+        "mean log density": float(np.mean(log_density)),
+        "dropped": table.dropped,
+        "columns": names,
+    }
     tables.write(console, scored, output, summary)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +10,24 @@ import numpy as np
 import pandas as pd
 import typer
 
-from foliax.atomic import atomic_path
-from foliax.tables import PreparedTable, Schema, TableError, propose, read_table, write_table
+from foliax.atomic import check_writable
+from foliax.tables import (
+    PreparedTable,
+    Schema,
+    TableError,
+    propose,
+    read_table,
+    read_weights,
+    write_table,
+)
 from foliax.tables.correlated import read_blocks
+from foliax.tables.files import is_text_format, read_table_verbatim
+from foliax.tables.text_files import format_text
+from foliax.tables.verbatim import select_verbatim
 
 from .console import Console
+from .control_characters import escape_control_characters
+from .streams import can_ask, is_terminal, print_result
 
 TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
 """Endings of the table files that commands write."""
@@ -77,7 +90,39 @@ def read(
     """
     frame = read_table(data)
     prepared = schema.prepare(frame, drop_invalid=drop_invalid, project=project)
-    return _collect(console, frame, schema, prepared, None)
+    return _collect(console, frame, schema, prepared)
+
+
+def read_verbatim(
+    console: Console,
+    data: Path,
+    schema: Schema,
+    *,
+    drop_invalid: bool = False,
+    project: bool = False,
+    output: Path | None = None,
+) -> Table:
+    """Read the rows of a file that are valid under a schema, and keep the values as they are.
+
+    Args:
+        console: As in `read`.
+        data: As in `read`.
+        schema: As in `read`.
+        drop_invalid: As in `read`.
+        project: As in `read`.
+        output: The file that the rows go to. A text file gets the text of a text file unchanged.
+
+    Returns:
+        The valid rows. The values of `frame` are those of the file.
+
+    Raises:
+        TableError: As in `read`.
+    """
+    found = read_table_verbatim(data)
+    prepared = schema.prepare(found.frame, drop_invalid=drop_invalid, project=project)
+    table = _collect(console, found.frame, schema, prepared)
+    as_text = not console.json if output is None else is_text_format(output)
+    return table._replace(frame=select_verbatim(found, prepared.kept, as_text=as_text))
 
 
 def read_and_choose_schema(
@@ -115,10 +160,12 @@ def read_and_choose_schema(
         prepared = chosen.prepare(frame, **how)
     else:
         chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
-    table = _collect(console, frame, chosen, prepared, row_columns.weights)
-    if row_columns.blocks is None:
-        return table
-    return table._replace(blocks=read_blocks(table.frame, row_columns.blocks))
+    table = _collect(console, frame, chosen, prepared)
+    if row_columns.weights is not None:
+        table = table._replace(weights=read_weights(frame, row_columns.weights, prepared.kept))
+    if row_columns.blocks is not None:
+        table = table._replace(blocks=read_blocks(table.frame, row_columns.blocks))
+    return table
 
 
 def drop_row_columns(frame: pd.DataFrame, row_columns: RowColumns) -> pd.DataFrame:
@@ -127,17 +174,13 @@ def drop_row_columns(frame: pd.DataFrame, row_columns: RowColumns) -> pd.DataFra
 
 
 def _collect(
-    console: Console,
-    frame: pd.DataFrame,
-    schema: Schema,
-    prepared: PreparedTable,
-    weights: str | None,
+    console: Console, frame: pd.DataFrame, schema: Schema, prepared: PreparedTable
 ) -> Table:
     for line in prepared.report:
         console.log(line)
     valid = frame.iloc[prepared.kept]
     dropped = len(frame) - len(valid)
-    return Table(valid, prepared.points, _read_weights(valid, weights), schema, dropped)
+    return Table(valid, prepared.points, None, schema, dropped)
 
 
 def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: bool) -> Schema:
@@ -162,28 +205,11 @@ def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: 
     for line in assumptions:
         console.log(f"  {line}")
     console.log(f"  --schema '{schema.text()}'")
-    if not yes and not (sys.stdin.isatty() and typer.confirm("Use this schema?", err=True)):
+    if not yes and not (can_ask() and typer.confirm("Use this schema?", err=True)):
         raise TableError(
             f"Pass --yes to accept the proposed schema, or correct it: --schema '{schema.text()}'"
         )
     return schema
-
-
-def _read_weights(frame: pd.DataFrame, column: str | None) -> np.ndarray | None:
-    if column is None:
-        return None
-    if column not in frame.columns:
-        known = ", ".join(str(name) for name in frame.columns)
-        raise TableError(f"The table has no column '{column}' for weights. It has: {known}.")
-    values = np.asarray(pd.to_numeric(frame[column], errors="coerce"), float)
-    invalid = ~(np.isfinite(values) & (values >= 0))
-    if invalid.any() or not values.sum() > 0:
-        row = int(np.argmax(invalid)) + 1
-        raise TableError(
-            f"Column '{column}', row {row}: weights must be non-negative numbers, and not all may "
-            "be 0. Correct them."
-        )
-    return values
 
 
 def write(
@@ -198,26 +224,18 @@ def write(
         summary: Values for --json.
 
     Raises:
-        TableError: The file cannot be created.
+        TableError: The format cannot hold the table.
+        OSError: The file or stdout cannot be written.
     """
-    if output is None:
-        if console.json:
-            console.result(summary | {"rows": frame.to_dict(orient="records")}, "")
-        else:
-            typer.echo(frame.to_csv(index=False), nl=False)
-        return
-    check_folder(output)
-    with atomic_path(output) as temporary:
-        write_table(frame, temporary)
-    console.result(summary | {"output": str(output)}, f"Wrote {len(frame)} rows to {output}.")
-
-
-def check_folder(output: Path) -> None:
-    """Raise `TableError` if the output is a folder or its folder is missing."""
-    if output.is_dir():
-        raise TableError(f"{output} is a folder. Name a file in it.")
-    if not output.parent.is_dir():
-        raise TableError(f"There is no folder {output.parent} to write {output.name} into.")
+    if output is not None:
+        write_table(frame, output)
+        console.result(summary | {"output": str(output)}, f"Wrote {len(frame)} rows to {output}.")
+    elif console.json:
+        console.result(summary | {"rows": frame.to_dict(orient="records")}, "")
+    else:
+        text = format_text(frame)
+        # Programs get the values unchanged; a terminal would obey escape sequences in them.
+        print_result(escape_control_characters(text) if is_terminal() else text, nl=False)
 
 
 def check_output(output: Path | None, endings: tuple[str, ...]) -> None:
@@ -228,10 +246,28 @@ def check_output(output: Path | None, endings: tuple[str, ...]) -> None:
         endings: The endings that the name may have.
 
     Raises:
-        TableError: The ending is unknown, or the file cannot be created.
+        TableError: The ending is unknown.
+        OSError: The file cannot be written.
     """
     if output is None:
         return
-    check_folder(output)
-    if not output.name.lower().endswith(endings):
+    if not os.path.isdir(output) and not output.name.lower().endswith(endings):
         raise TableError(f"{output}: the name must end with one of {', '.join(endings)}.")
+    check_writable(output)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder for outputs if it is missing, and check it before the work.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        TableError: The folder cannot be created.
+        OSError: Files cannot be written into it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TableError(f"The folder {folder} cannot be created: {error.strerror}.") from error
+    check_writable(folder / "foliax")

@@ -21,6 +21,13 @@ Condition = Float[Array, " c"] | None
 Budget = str
 """`"coarse"`, `"default"` or `"thorough"`: how many z an integral over z takes."""
 
+EVALUATION_WORK_UNITS = 1e-5
+"""Work units of one evaluation that `work` counts, where a density does not know better.
+
+A work unit is about one second of one core of a laptop of the 2020s, as calibrated at a release by
+`python -m benchmarks.cost`. It is a fixed measure: no clock is read.
+"""
+
 
 class AbstractDensity(eqx.Module):
     """A density on a manifold, against its reference measure.
@@ -147,6 +154,11 @@ class AbstractDensity(eqx.Module):
     @abc.abstractmethod
     def work(self) -> int:
         """Evaluations of a flow, or of something as expensive, that one log density takes."""
+
+    @property
+    def evaluation_work(self) -> float:
+        """Work units that the log density of one of many rows takes."""
+        return self.work * EVALUATION_WORK_UNITS
 
     @abc.abstractmethod
     def refine(self) -> AbstractDensity:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .blocks import as_blocks, split_blocks
 
 Sampler = Callable[[PRNGKeyArray, int], Float[Array, "n size"]]

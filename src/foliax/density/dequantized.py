@@ -27,6 +27,9 @@ from .log_prob import LogProb
 Aux = Float[Array, " k"]
 Scalar = Float[Array, ""]
 
+PARAMETER_WORK_UNITS = 1.4e-10
+"""Work units of one parameter of a flow in one evaluation: a product, a sum and their overhead."""
+
 
 @storable("density.DequantizedDensity")
 class DequantizedDensity(AbstractDensity):
@@ -49,16 +52,21 @@ class DequantizedDensity(AbstractDensity):
         dequantizer: AbstractDequantizer,
         integrator: AbstractIntegrator | None = None,
     ):
-        if ambient.dim != dequantization.ambient_dim:
-            raise ValueError(
-                f"The ambient density is on R^{ambient.dim}; {type(dequantization).__name__} "
-                f"needs one on R^{dequantization.ambient_dim}."
-            )
         self.dequantization = dequantization
         self.ambient = ambient
         self.dequantizer = dequantizer
         self.integrator = integrator or default_integrator(dequantization.auxiliary.size)
         self.manifold = dequantization.manifold
+
+    def __check_init__(self):
+        g = self.dequantization
+        if self.ambient.dim != g.ambient_dim:
+            raise ValueError(
+                f"The ambient density is on R^{self.ambient.dim}; {type(g).__name__} needs one on "
+                f"R^{g.ambient_dim}."
+            )
+        if repr(self.manifold) != repr(g.manifold):
+            raise ValueError(f"The density is on {self.manifold}, but {g} is for {g.manifold}.")
 
     def features(self, y: Point, condition: Condition = None) -> Float[Array, " f"]:
         """What q(z | y) sees: the manifold's features of y, and those of the condition."""
@@ -129,6 +137,11 @@ class DequantizedDensity(AbstractDensity):
     @property
     def work(self) -> int:
         return self.integrator.work * self.dequantization.branches
+
+    @property
+    def evaluation_work(self) -> float:
+        leaves = jax.tree.leaves(eqx.filter(self.ambient, eqx.is_inexact_array))
+        return self.work * PARAMETER_WORK_UNITS * sum(leaf.size for leaf in leaves)
 
     def refine(self) -> DequantizedDensity:
         finer = self.integrator.refine()

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .log_prob import LogProb
 
 MIN_BATCH_SIZE = 64
@@ -78,15 +78,9 @@ def evaluate(
         how = {"condition": some, "key": key, "batch_size": batch_size}
         return density.log_prob_rows(rows[which], row_ids[which], **how)
 
-    found = refine_to_tolerance(
-        log_prob,
-        density,
-        len(rows),
-        tol,
-        key=jax.random.key(0) if key is None else key,
-        max_rounds=max_rounds,
-        batch_size=batch_size,
-    )
+    key = jax.random.key(0) if key is None else key
+    limits = {"max_rounds": max_rounds, "batch_size": batch_size}
+    found = refine_to_tolerance(log_prob, density, len(rows), tol, key=key, **limits)
     check_not_nan(found.value, rows)
     return found
 

@@ -144,6 +144,10 @@ class LocalizedDensity(AbstractDensity):
     def work(self) -> int:
         return self.density.work
 
+    @property
+    def evaluation_work(self) -> float:
+        return self.density.evaluation_work
+
     def refine(self) -> LocalizedDensity:
         return self.with_density(self.density.refine())
 

@@ -62,11 +62,15 @@ class Stacked(AbstractDensity):
     manifold: AbstractManifold
 
     def __init__(self, members: tuple[AbstractDensity, ...], log_weights: Float[Array, " k"]):
-        if len({repr(member.manifold) for member in members}) != 1:
-            raise ValueError("Only densities of one manifold can be stacked, and at least one.")
+        if not members:
+            raise ValueError("At least one density is needed for a stack.")
         self.members = members
         self.log_weights = log_weights
         self.manifold = members[0].manifold
+
+    def __check_init__(self):
+        if {repr(member.manifold) for member in self.members} != {repr(self.manifold)}:
+            raise ValueError("Only densities of one manifold can be stacked, and at least one.")
 
     def _log_prob(
         self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
@@ -121,6 +125,10 @@ class Stacked(AbstractDensity):
     @property
     def work(self) -> int:
         return sum(member.work for member in self.members)
+
+    @property
+    def evaluation_work(self) -> float:
+        return sum(member.evaluation_work for member in self.members)
 
     def refine(self) -> Stacked:
         return self._with_members(tuple(member.refine() for member in self.members))

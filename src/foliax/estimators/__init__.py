@@ -1,10 +1,16 @@
 """Estimators: descriptions that fit a density to rows.
 
 `base` has the interface. `DequantizedFlow` serves every manifold; `kernel`, `mixture` and
-`manifold_flow` serve some. `stacking` mixes fitted densities and `auto` is the default.
+`manifold_flow` serve some. `stacking` mixes fitted densities and `auto` is the default. All modules
+are imported, and estimators with `@storable` are exported.
 May import: `training`, `density`, `distributions` and the packages below them.
 """
 
+import importlib
+import pkgutil
+from typing import Any
+
+from .. import registry
 from ..density import Dataset, PushForward
 from .auto import Auto
 from .base import (
@@ -53,3 +59,26 @@ __all__ = [
     "refine_dequantizer",
     "stack",
 ]
+
+
+def _find_registered() -> dict[str, type[AbstractEstimator]]:
+    """Import all modules of the package; return the registered estimators by their class name."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return {
+        entry.cls.__name__: entry.cls
+        for entry in registry.entries()
+        if issubclass(entry.cls, AbstractEstimator)
+        and entry.cls.__module__.startswith(f"{__name__}.")
+    }
+
+
+_REGISTERED = _find_registered()
+__all__.extend(sorted(_REGISTERED.keys() - {*__all__}))  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a registered estimator that is not imported above."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

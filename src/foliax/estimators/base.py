@@ -6,7 +6,6 @@ import abc
 import dataclasses
 import importlib
 import math
-import pkgutil
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -15,8 +14,8 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.base import check_points_on_device
 from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
+from ..manifolds.points import check_points_on_device
 from ..training import Callback, Record
 from .blocks import add_blocks
 
@@ -31,6 +30,10 @@ MIN_BROAD_WEIGHT = 0.01
 It costs other rows 0.01 nats. Rows that the weights are fitted to may all have close neighbours,
 such as rows of a time series, while new rows have none.
 """
+START_WORK_UNITS = 5.0
+"""Work units of a fit to no rows, mostly compiling, of an estimator that declares no cost."""
+ROW_WORK_UNITS = 2e-3
+"""Work units of each row of such an estimator: those of the local kernel, the costliest."""
 
 D = TypeVar("D", bound=AbstractDensity)
 E = TypeVar("E", bound=type)
@@ -53,12 +56,20 @@ class FitError(ValueError):
 
 
 class AbstractEstimator(abc.ABC):
-    """A way to fit a density: a frozen dataclass of numbers, strings and other descriptions."""
+    """A way to fit a density: a frozen dataclass of numbers, strings and other descriptions.
+
+    An estimator declares what it serves, how many rows it needs and what a fit costs. `Auto`
+    decides by these declarations what to try, and never by a clock. Costs are in work units: one is
+    about one second of one core of a laptop of the 2020s, as calibrated at a release by
+    `python -m benchmarks.cost`.
+    """
 
     takes_condition: ClassVar[bool] = False
     """Whether the density may depend on the dataset's condition."""
     falls_back_on_blocks: ClassVar[bool] = False
     """Whether consecutive rows that are much alike are fitted as blocks, without being asked."""
+    min_rows: ClassVar[int] = 1
+    """Rows from which on the estimator is worth a fit, where others serve the manifold too."""
 
     @property
     def keeps_broad_component(self) -> bool:
@@ -144,8 +155,34 @@ class AbstractEstimator(abc.ABC):
     ) -> FitResult:
         """Fit rows that float32 can tell apart."""
 
-    def with_time_limit(self, seconds: float) -> AbstractEstimator:
-        """The estimator with a time limit, where its fit can end early; otherwise itself."""
+    def serves(self, manifold: AbstractManifold) -> bool:
+        """Whether the estimator can fit rows of a manifold; by default every manifold."""
+        return True
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        """Work units of a fit to n rows, by the cost model. It never falls with n.
+
+        Args:
+            n: The number of rows.
+            manifold: One that the estimator serves.
+        """
+        return START_WORK_UNITS + ROW_WORK_UNITS * n
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        """Work units with which a fit to n rows is worth a start; by default those of the fit."""
+        return self.fit_work(n, manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> AbstractEstimator:
+        """Choose rows, steps or components such that a fit to n rows takes at most `work`.
+
+        Args:
+            work: The work units to stay within.
+            n: The number of rows.
+            manifold: One that the estimator serves.
+
+        Returns:
+            The estimator with these settings, or with the smallest that it has. By default itself.
+        """
         return self
 
     def uses_all_rows(self, n: int) -> bool:
@@ -210,9 +247,7 @@ def name_estimator(name: str, make: Callable[[], AbstractEstimator]) -> None:
 
 def estimator_names() -> tuple[str, ...]:
     """The names by which users can ask for an estimator, "auto" first."""
-    package = importlib.import_module(__package__ or "")
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
+    importlib.import_module(__package__ or "")  # which imports all estimators
     return tuple(sorted(_named, key=lambda name: (name != "auto", name)))
 
 

@@ -18,11 +18,12 @@ from ..density import Dataset, DequantizedDensity
 from ..dequantizers import AbstractDequantizerSpec, HeavyTailed
 from ..flows import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from ..flows.mass import reciprocal_mass
-from ..manifolds import AbstractDequantization, covers
+from ..manifolds import AbstractDequantization, AbstractManifold, covers
 from ..registry import storable
 from ..training import AbstractObjective, Callback, ImportanceWeighted, Training, train
 from ..training.history import INTERRUPTED
 from .base import MAX_HELD_OUT_ROWS, AbstractEstimator, FitResult, name_estimator
+from .flow_work import MIN_STEPS, START_WORK_UNITS, step_work
 
 START_ROWS = 4096
 """Rows that an untrained density is scaled to."""
@@ -57,6 +58,7 @@ class DequantizedFlow(AbstractEstimator):
     """
 
     takes_condition: ClassVar[bool] = True
+    min_rows: ClassVar[int] = 2000
 
     ambient: AbstractAmbientSpec | None = None
     dequantizer: AbstractDequantizerSpec = dataclasses.field(default_factory=HeavyTailed)
@@ -90,16 +92,36 @@ class DequantizedFlow(AbstractEstimator):
         k1, k2, k3 = jax.random.split(key, 3)
         size = 0 if data.condition is None else data.condition.shape[1]
         dequantizer = dequantizers.build(self.dequantizer, g, condition_size=size, key=k1)
-        ambient = self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
+        ambient = self._ambient_for(g)
         x = ambient_points(g, dequantizer, data, k2, is_multimodal=ambient.is_multimodal)
         scaling = {"shift": x.mean(0), "scale": x.std(0)}
         flow = ambient.build(g.ambient_dim, **scaling, condition_size=size, key=k3)
         flow = ambient.initialize_from_data(flow, x)
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
-    def with_time_limit(self, seconds: float) -> DequantizedFlow:
-        training = dataclasses.replace(self.training, time_limit=max(seconds, 1.0))
-        return dataclasses.replace(self, training=training)
+    def _ambient_for(self, g: AbstractDequantization) -> AbstractAmbientSpec:
+        return self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        return START_WORK_UNITS + self.training.steps * self._step_work(manifold)
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        steps = min(MIN_STEPS, self.training.steps)
+        return START_WORK_UNITS + steps * self._step_work(manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> DequantizedFlow:
+        # Whole blocks, since the parameters are validated after each.
+        block = self.training.eval_every
+        blocks = (work - START_WORK_UNITS) / self._step_work(manifold) // block
+        steps = min(self.training.steps, max(1, int(blocks)) * block)
+        return dataclasses.replace(self, training=dataclasses.replace(self.training, steps=steps))
+
+    def _step_work(self, manifold: AbstractManifold) -> float:
+        """Work units of a training step, which do not depend on the number of rows."""
+        g = self.dequantization or manifold.dequantization()
+        z = self.objective.samples_per_row if g.auxiliary.size else 1
+        evaluations = self.seeds * self.training.batch_size * z * g.branches
+        return step_work(self._ambient_for(g), g.ambient_dim, evaluations)
 
     def _fit(
         self,

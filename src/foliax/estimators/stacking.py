@@ -51,30 +51,32 @@ def stack(
     return Stacked(tuple(members[k] for k in kept), log_weights), score
 
 
-@storable("stacking.Stacking", renamed_fields={"validation": "validation_fraction"})
+@storable(
+    "stacking.Stacking", renamed_fields={"specs": "estimators", "validation": "validation_fraction"}
+)
 @dataclasses.dataclass(frozen=True)
 class Stacking(AbstractEstimator):
     """Several estimators fitted to the same part of the rows and stacked on the rest.
 
     Args:
-        specs: The estimators.
+        estimators: The estimators to fit and stack.
         validation_fraction: Share of the rows held out, where no held-out rows are given.
         prior: The weights' Dirichlet prior, in rows.
     """
 
-    specs: tuple[AbstractEstimator, ...]
+    estimators: tuple[AbstractEstimator, ...]
     validation_fraction: float = 0.1
     prior: float = 1.0
 
     def __post_init__(self):
-        if not self.specs or not 0 < self.validation_fraction < 1:
+        if not self.estimators or not 0 < self.validation_fraction < 1:
             raise ValueError(
                 "Stacking needs at least one estimator and 0 < validation_fraction < 1."
             )
 
     @property
     def keeps_broad_component(self) -> bool:
-        return any(spec.keeps_broad_component for spec in self.specs)
+        return any(each.keeps_broad_component for each in self.estimators)
 
     def _fit(
         self,
@@ -85,17 +87,17 @@ class Stacking(AbstractEstimator):
         callbacks: Sequence[Callback] = (),
     ) -> FitResult[Stacked]:
         began = time.monotonic()
-        split_key, stack_key, *keys = jax.random.split(key, 2 + len(self.specs))
+        split_key, stack_key, *keys = jax.random.split(key, 2 + len(self.estimators))
         if validation is None:
             data, validation = data.split(self.validation_fraction, key=split_key)
         results = [
-            spec.fit(
+            estimator.fit(
                 data,
                 key=k,
                 validation=validation,
                 callbacks=[callback.for_part(str(number)) for callback in callbacks],
             )
-            for number, (spec, k) in enumerate(zip(self.specs, keys, strict=True))
+            for number, (estimator, k) in enumerate(zip(self.estimators, keys, strict=True))
         ]
         members = tuple(result.density for result in results)
         density, score = stack(members, validation, key=stack_key, prior=self.prior)

@@ -22,6 +22,25 @@ FAILURES = (UnsupportedManifoldError, FitError, TrainingDivergedError, Arithmeti
 """What an entry may fail with because of the table; the others go on."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of the estimators that are compared.
+
+    Args:
+        columns: The estimator of each of the independent columns.
+        time_limit: Seconds for "auto".
+        steps: Training steps of a flow; by default its own.
+    """
+
+    columns: str = "auto"
+    time_limit: float = 120.0
+    steps: int | None = None
+
+
+DEFAULT_SETTINGS = Settings()
+"""Settings with which `foliax compare` fits by default."""
+
+
 class Entry(NamedTuple):
     """An estimator's held-out log densities in the schema's measure, or why there are none."""
 
@@ -44,10 +63,8 @@ def compare_estimators(
     train: Dataset,
     test: Dataset,
     names: Sequence[str],
+    settings: Settings = DEFAULT_SETTINGS,
     *,
-    columns: str = "auto",
-    time_limit: float = 120.0,
-    steps: int | None = None,
     key: PRNGKeyArray,
     show: Callable[[str], None],
 ) -> list[Entry]:
@@ -58,9 +75,7 @@ def compare_estimators(
         train: Rows to fit.
         test: Rows to score.
         names: Estimators, "independent columns" and "uniform".
-        columns: The estimator of each of the independent columns.
-        time_limit: Seconds for "auto".
-        steps: Training steps of a flow; by default its own.
+        settings: Settings of the estimators.
         key: Chooses everything that is random.
         show: Told the name of each entry before it is fitted.
     """
@@ -68,8 +83,8 @@ def compare_estimators(
     entries = []
     for name in names:
         show(name)
-        model = columns if name in BASELINES else name
-        estimator = get_estimator(model, time_limit=time_limit, steps=steps)
+        model = settings.columns if name in BASELINES else name
+        estimator = get_estimator(model, time_limit=settings.time_limit, steps=settings.steps)
         try:
             scores = BASELINES.get(name, score_joint)(schema, estimator, train, test, key)
             entries.append(Entry(name, log_unit + scores, test.weights, blocks=test.blocks))

@@ -9,7 +9,6 @@ from foliax.flows.adapter import Flowjax as Flowjax
 from foliax.flows.adapter import FromFlowjax as FromFlowjax
 from foliax.flows.autoregressive import AutoregressiveSpline as AutoregressiveSpline
 from foliax.flows.base import AbstractAmbient as AbstractAmbient
-from foliax.flows.base import AbstractAmbientSpec as AbstractAmbientSpec
 from foliax.flows.coupling import RealNVP as RealNVP
 from foliax.flows.coupling import SplineCoupling as SplineCoupling
 from foliax.flows.discrete_ode import DiscreteODE as DiscreteODE
@@ -17,5 +16,6 @@ from foliax.flows.mixture import GaussianMixture as GaussianMixture
 from foliax.flows.neural_ode import NeuralODE as NeuralODE
 from foliax.flows.residual import Residual as Residual
 from foliax.flows.scaled import Scaled as Scaled
+from foliax.flows.spec import AbstractAmbientSpec as AbstractAmbientSpec
 
 from .in_ball import InBall as InBall

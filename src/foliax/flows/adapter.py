@@ -10,8 +10,8 @@ from flowjax.bijections import AbstractBijection, Invert
 from flowjax.distributions import AbstractDistribution, StandardNormal, Transformed
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
-from foliax.flows.scaled import Scaled
+from foliax.flows.base import AbstractAmbient, Condition
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.registry import storable
 
 
@@ -52,18 +52,8 @@ class Flowjax(AbstractAmbientSpec):
 
     make: Callable[[PRNGKeyArray, int], AbstractDistribution]
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """What the function makes, scaled to the data."""
-        refuse_condition(self, condition_size)
-        return Scaled(FromFlowjax(self.make(key, dim)), shift, scale)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
+        return FromFlowjax(self.make(key, dim))
 
 
 def flow_to_normal(bijection: AbstractBijection) -> FromFlowjax:

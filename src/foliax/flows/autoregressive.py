@@ -1,16 +1,17 @@
 """Autoregressive monotone splines, the universal family of the paper's last appendix."""
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax.random as jr
 from flowjax.bijections import AbstractBijection, Chain, Flip, MaskedAutoregressive
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from foliax.flows.adapter import flow_to_normal, near_identity
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
-from foliax.flows.coupling import ACTIVATIONS
-from foliax.flows.scaled import Scaled
+from foliax.flows.base import AbstractAmbient
+from foliax.flows.coupling import find_activation
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.flows.transformers import SplineTransformer, use_transformer
 from foliax.registry import storable
 
@@ -33,6 +34,8 @@ class AutoregressiveSpline(AbstractAmbientSpec):
         activation: The activation, one of "relu", "silu" and "tanh".
     """
 
+    takes_condition: ClassVar[bool] = True
+
     layers: int = 3
     width: int = 40
     depth: int = 2
@@ -40,25 +43,13 @@ class AutoregressiveSpline(AbstractAmbientSpec):
     interval: float = 5.0
     activation: str = "relu"
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """Build the flow over N(0, I)."""
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
         if dim < 2:
             raise ValueError(
                 "AutoregressiveSpline needs at least two coordinates. "
                 "In one dimension use GaussianMixture or an ODE."
             )
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"Unknown activation {self.activation!r}; choose from {sorted(ACTIVATIONS)}."
-            )
+        activation = find_activation(self.activation)
         transformer = SplineTransformer.build(self.knots, self.interval)
         bijections: list[AbstractBijection] = []
         for layer_key in jr.split(key, self.layers):
@@ -69,10 +60,10 @@ class AutoregressiveSpline(AbstractAmbientSpec):
                 cond_dim=condition_size or None,
                 nn_width=self.width,
                 nn_depth=self.depth,
-                nn_activation=ACTIVATIONS[self.activation],
+                nn_activation=activation,
             )
             where = lambda m: m.masked_autoregressive_mlp  # noqa: E731
             bijections.append(eqx.tree_at(where, layer, replace_fn=near_identity))
             bijections.append(Flip((dim,)))
         chain = use_transformer(Chain(bijections), transformer)
-        return Scaled(flow_to_normal(chain), shift, scale)
+        return flow_to_normal(chain)

@@ -1,7 +1,6 @@
-"""The interface of densities on R^m, and that of their descriptions."""
+"""The interface of densities on R^m."""
 
 import abc
-from typing import ClassVar
 
 import equinox as eqx
 from equinox import AbstractVar
@@ -29,63 +28,3 @@ class AbstractAmbient(eqx.Module):
     def log_prob(self, x: Float[Array, " m"], condition: Condition = None) -> Float[Array, ""]:
         """Log density at x."""
         return self.log_prob_and_cost(x, condition)[0]
-
-
-class AbstractAmbientSpec(abc.ABC):
-    """The description of an ambient density: a frozen dataclass of numbers and strings."""
-
-    uses_solver: ClassVar[bool] = False
-    """Whether the density uses a numerical solver, so that its total mass should be checked."""
-
-    @property
-    def is_multimodal(self) -> bool:
-        """Whether `initialize_from_data` can start in several modes at once."""
-        return False
-
-    @abc.abstractmethod
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """Build the density of shift + scale · s, where s has the described density on R^dim.
-
-        Args:
-            dim: The dimension m.
-            shift: The location of the data. It is not trained.
-            scale: The scale of the data. It is not trained.
-            key: Initialises the parameters.
-
-        Returns:
-            The density, before training.
-
-        Raises:
-            ValueError: A setting is not valid, or shift and scale are not.
-        """
-
-    def initialize_from_data(
-        self, ambient: AbstractAmbient, x: Float[Array, "n m"]
-    ) -> AbstractAmbient:
-        """Move an untrained density to data, where the family can.
-
-        Args:
-            ambient: The density that `build` returned.
-            x: Points of the data.
-
-        Returns:
-            The density to train. By default it is `ambient` itself.
-        """
-        return ambient
-
-
-def refuse_condition(spec: AbstractAmbientSpec, condition_size: int) -> None:
-    """Raise where a flow that cannot be conditional is asked to be."""
-    if condition_size:
-        raise ValueError(
-            f"{type(spec).__name__} cannot take a condition: use RealNVP, SplineCoupling or "
-            "AutoregressiveSpline."
-        )

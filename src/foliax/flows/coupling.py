@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 from flowjax.bijections import AbstractBijection, Chain, Coupling
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from foliax.flows.adapter import flow_to_normal, near_identity
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec
-from foliax.flows.scaled import Scaled
+from foliax.flows.base import AbstractAmbient
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.flows.transformers import (
     AffineTransformer,
     SplineTransformer,
@@ -28,6 +29,13 @@ ACTIVATIONS: dict[str, Callable] = {
     "silu": jax.nn.silu,
     "tanh": jnp.tanh,
 }
+
+
+def find_activation(name: str) -> Callable:
+    """Return the activation of a name; raise `ValueError` if there is none."""
+    if name not in ACTIVATIONS:
+        raise ValueError(f"Unknown activation {name!r}; choose from {sorted(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]
 
 
 @storable("ambient.Roll")
@@ -55,7 +63,7 @@ def coupling_chain(
     spec: RealNVP | SplineCoupling,
     dim: int,
     *,
-    condition_size: int = 0,
+    condition_size: int,
     key: PRNGKeyArray,
 ) -> Chain:
     """Build couplings in which some coordinates condition the map of the others.
@@ -82,10 +90,7 @@ def coupling_chain(
             f"A coupling cannot split {dim} coordinate(s) into {split} and {dim - split}. "
             "In one dimension use GaussianMixture or an ODE."
         )
-    if spec.activation not in ACTIVATIONS:
-        raise ValueError(
-            f"Unknown activation {spec.activation!r}; choose from {sorted(ACTIVATIONS)}."
-        )
+    activation = find_activation(spec.activation)
     bijections: list[AbstractBijection] = []
     for layer_key in jr.split(key, spec.layers):
         layer = Coupling(
@@ -96,7 +101,7 @@ def coupling_chain(
             cond_dim=condition_size or None,
             nn_width=spec.width,
             nn_depth=spec.depth,
-            nn_activation=ACTIVATIONS[spec.activation],
+            nn_activation=activation,
         )
         bijections.append(eqx.tree_at(lambda c: c.conditioner, layer, replace_fn=near_identity))
         bijections.append(Roll(dim, split))
@@ -120,6 +125,8 @@ class RealNVP(AbstractAmbientSpec):
         min_scale: The smallest scale, which keeps the inverse finite.
     """
 
+    takes_condition: ClassVar[bool] = True
+
     layers: int = 3
     width: int = 40
     depth: int = 2
@@ -127,24 +134,10 @@ class RealNVP(AbstractAmbientSpec):
     activation: str = "relu"
     min_scale: float = 1e-3
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """Build the flow over N(0, I)."""
-        chain = coupling_chain(
-            AffineTransformer.build(self.min_scale),
-            self,
-            dim,
-            condition_size=condition_size,
-            key=key,
-        )
-        return Scaled(flow_to_normal(chain), shift, scale)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
+        transformer = AffineTransformer.build(self.min_scale)
+        chain = coupling_chain(transformer, self, dim, condition_size=condition_size, key=key)
+        return flow_to_normal(chain)
 
 
 @storable("ambient.SplineCoupling")
@@ -165,6 +158,8 @@ class SplineCoupling(AbstractAmbientSpec):
         activation: The activation, one of "relu", "silu" and "tanh".
     """
 
+    takes_condition: ClassVar[bool] = True
+
     layers: int = 3
     width: int = 40
     depth: int = 2
@@ -173,21 +168,7 @@ class SplineCoupling(AbstractAmbientSpec):
     split: int = 0
     activation: str = "relu"
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """Build the flow over N(0, I)."""
-        chain = coupling_chain(
-            SplineTransformer.build(self.knots, self.interval),
-            self,
-            dim,
-            condition_size=condition_size,
-            key=key,
-        )
-        return Scaled(flow_to_normal(chain), shift, scale)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
+        transformer = SplineTransformer.build(self.knots, self.interval)
+        chain = coupling_chain(transformer, self, dim, condition_size=condition_size, key=key)
+        return flow_to_normal(chain)

@@ -11,10 +11,10 @@ import jax.random as jr
 import optimistix as optx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
+from foliax.flows.base import AbstractAmbient, Condition
 from foliax.flows.determinant import log_determinant
 from foliax.flows.field import TanhField
-from foliax.flows.scaled import Scaled
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.registry import storable
 
 
@@ -136,16 +136,6 @@ class DiscreteODE(AbstractAmbientSpec):
     depth: int = 2
     steps: int = 8
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """The flow over N(0, I)."""
-        refuse_condition(self, condition_size)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
         field = TanhField(dim, self.width, self.depth, key=key)
-        return Scaled(DiscreteFlow(field, steps=self.steps), shift, scale)
+        return DiscreteFlow(field, steps=self.steps)

@@ -9,8 +9,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
-from foliax.flows.scaled import Scaled
+from foliax.flows.base import AbstractAmbient, Condition
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.registry import storable
 
 
@@ -76,18 +76,8 @@ class GaussianMixture(AbstractAmbientSpec):
 
     components: int = 16
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """The untrained mixture, moved and scaled."""
-        refuse_condition(self, condition_size)
-        return Scaled(initial_mixture(self.components, dim, key=key), shift, scale)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
+        return initial_mixture(self.components, dim, key=key)
 
 
 def initial_mixture(k: int, dim: int, *, key: PRNGKeyArray) -> MixtureOfGaussians:

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
+from foliax.flows.base import AbstractAmbient, Condition
 from foliax.flows.field import TanhField, probe_from_bits
-from foliax.flows.scaled import Scaled
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.registry import storable
 
 
@@ -105,17 +105,6 @@ class NeuralODE(AbstractAmbientSpec):
     atol: float = 1e-5
     max_steps: int = 256
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """The flow over N(0, I)."""
-        refuse_condition(self, condition_size)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
         field = TanhField(dim, self.width, self.depth, key=key)
-        flow = ContinuousFlow(field, rtol=self.rtol, atol=self.atol, max_steps=self.max_steps)
-        return Scaled(flow, shift, scale)
+        return ContinuousFlow(field, rtol=self.rtol, atol=self.atol, max_steps=self.max_steps)

@@ -9,11 +9,12 @@ import jax.random as jr
 import paramax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from foliax.flows.base import AbstractAmbient, AbstractAmbientSpec, Condition, refuse_condition
+from foliax.flows.base import AbstractAmbient, Condition
 from foliax.flows.determinant import log_determinant_of_positive
 from foliax.flows.discrete_ode import invert
 from foliax.flows.mixture import MixtureOfGaussians, initial_mixture, mixture_by_em
 from foliax.flows.scaled import Scaled
+from foliax.flows.spec import AbstractAmbientSpec
 from foliax.registry import storable
 
 MAX_CONTRACTION = 0.9
@@ -139,21 +140,11 @@ class Residual(AbstractAmbientSpec):
     width: int = 64
     components: int = 1
 
-    def build(
-        self,
-        dim: int,
-        *,
-        shift: Float[Array, " m"],
-        scale: Float[Array, " m"],
-        condition_size: int = 0,
-        key: PRNGKeyArray,
-    ) -> AbstractAmbient:
-        """The flow over its base, which starts as N(0, I) or alike."""
-        refuse_condition(self, condition_size)
+    def _build(self, dim: int, *, condition_size: int, key: PRNGKeyArray) -> AbstractAmbient:
         base_key, *keys = jr.split(key, 1 + self.layers)
         layers = jax.vmap(lambda k: GradientLayer(dim, self.width, key=k))(jnp.stack(keys))
         base = initial_mixture(self.components, dim, key=base_key)
-        return Scaled(ResidualFlow(layers, base), shift, scale)
+        return ResidualFlow(layers, base)
 
     @property
     def is_multimodal(self) -> bool:

@@ -26,6 +26,7 @@ from ..registry import entry_of, field_names, find, find_function, function_iden
 from .annotations import check_field
 from .classes import import_storable_modules
 from .container import ModelFileError, Tensors
+from .limits import check_size
 
 Json = Any
 CustomSpace = AbstractManifold | AbstractDequantization
@@ -33,6 +34,12 @@ CustomSpace = AbstractManifold | AbstractDequantization
 
 STORABLE_DTYPES = "biuf"
 """Kinds of NumPy dtypes that a file holds: booleans, integers, floats."""
+
+MAX_INTEGER = 2**63
+"""Absolute value of an integer in settings and records."""
+
+MAX_DENSITY_INTEGER = 2**20
+"""Absolute value of an integer in a density: sizes, steps of an integrator, numbers of nodes."""
 
 MAX_TEXT_CHARACTERS = 2000
 """Length of a value's text in an error or a description."""
@@ -114,7 +121,7 @@ class Encoder:
         raise ModelFileError(
             f"{where} is {_plain(value)}: a model file holds numbers and foliax's own classes "
             "only. Use an ambient density, a dequantizer and a density that foliax provides. "
-            "Omit a spec that contains your own function: spec=None."
+            "Omit an estimator that contains your own function: estimator=None."
         )
 
     def _tensor(self, value: jax.Array | np.ndarray, where: str) -> str:
@@ -133,14 +140,23 @@ class Encoder:
 class Decoder:
     """Decode JSON to objects; `custom` is the custom manifold or dequantization, if any."""
 
-    def __init__(self, tensors: Tensors, custom: CustomSpace | None):
+    def __init__(
+        self, tensors: Tensors, custom: CustomSpace | None, max_integer: int = MAX_INTEGER
+    ):
         import_storable_modules()
+        self.max_integer = max_integer
         self.tensors = tensors
         self.custom = custom
+        self._arrays: dict[str, jax.Array] = {}
 
     def decode(self, node: Json) -> Any:
         """Return the value of a JSON node."""
         match node:
+            case int() if abs(node) > self.max_integer:
+                raise ModelFileError(
+                    f"it holds an integer of {node.bit_length()} bits; at most {self.max_integer} "
+                    "is possible."
+                )
             case None | bool() | int() | float() | str():
                 return node
             case list():
@@ -175,8 +191,10 @@ class Decoder:
                 f"the model was fitted in {tensor.dtype}, which needs JAX's x64 mode: call "
                 "jax.config.update('jax_enable_x64', True) before anything else."
             )
-        # `jnp.asarray` would compile a program for every shape; `device_put` compiles none.
-        return jax.device_put(tensor)
+        if name not in self._arrays:
+            # `jnp.asarray` would compile a program for every shape; `device_put` compiles none.
+            self._arrays[name] = jax.device_put(tensor)
+        return self._arrays[name]
 
     def _object(self, name: str, fields: dict[str, Json]) -> Any:
         entry = find(name)
@@ -191,7 +209,9 @@ class Decoder:
         values = entry.upgrade(values)
         for key, value in values.items():
             check_field(cls, key, value)
-        return build_module(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
+        found = build_module(cls, values) if issubclass(cls, eqx.Module) else cls(**values)
+        check_size(found)
+        return found
 
     def _find_custom(self, described: dict[str, Json]) -> CustomSpace:
         if self.custom is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from ..estimators import AbstractEstimator
 from ..manifolds import AbstractDequantization, AbstractManifold
 from ..tables import Schema
 from ..training import Record
-from .codec import CustomSpace, Decoder, Encoder, fingerprint
-from .container import Document, ModelFileError, pack, unpack
+from .codec import MAX_DENSITY_INTEGER, CustomSpace, Decoder, Encoder, fingerprint, to_json
+from .container import Document, ModelFileError, Tensors, pack, read, unpack
+from .limits import check_shapes
 from .training_data import TrainingData
 
 PACKAGES = ("jax", "equinox", "flowjax")
@@ -31,7 +33,7 @@ class Model:
 
     Attributes:
         density: The fitted density.
-        spec: The estimator's settings, or None.
+        estimator: The estimator that fitted it, or None.
         record: The history of the fit, or None.
         schema: The schema of the table, or None if the density was fitted to points.
         training_data: Rows of the table, which a report needs, or None.
@@ -40,7 +42,7 @@ class Model:
     """
 
     density: AbstractDensity
-    spec: AbstractEstimator | None = None
+    estimator: AbstractEstimator | None = None
     record: Record | None = None
     schema: Schema | None = None
     training_data: TrainingData | None = None
@@ -57,7 +59,7 @@ def save(
     path: str | os.PathLike[str],
     density: AbstractDensity,
     *,
-    spec: AbstractEstimator | None = None,
+    estimator: AbstractEstimator | None = None,
     record: Record | None = None,
     schema: Schema | None = None,
     training_data: TrainingData | None = None,
@@ -70,8 +72,8 @@ def save(
     Args:
         path: The file to create or replace.
         density: The density, of foliax's own classes.
-        spec: The estimator's settings. None leaves them out, for example because they contain a
-            custom function.
+        estimator: The estimator. None leaves it out, for example because it contains a custom
+            function.
         record: The history of the fit.
         schema: The schema of the table. None if the density was fitted to points.
         training_data: Rows of the table, for `foliax report`. None keeps the data private.
@@ -81,7 +83,7 @@ def save(
         ModelFileError: A part cannot be stored.
         OSError: The file cannot be written. An old file stays unchanged.
     """
-    model = Model(density, spec, record, schema, training_data, extra)
+    model = Model(density, estimator, record, schema, training_data, extra)
     data = _pack(model)
     with open_atomic(path) as file:
         file.write(data)
@@ -90,7 +92,7 @@ def save(
 def dumps(
     density: AbstractDensity,
     *,
-    spec: AbstractEstimator | None = None,
+    estimator: AbstractEstimator | None = None,
     record: Record | None = None,
     schema: Schema | None = None,
     training_data: TrainingData | None = None,
@@ -101,7 +103,7 @@ def dumps(
     Raises:
         ModelFileError: A part cannot be stored.
     """
-    return _pack(Model(density, spec, record, schema, training_data, extra))
+    return _pack(Model(density, estimator, record, schema, training_data, extra))
 
 
 def load(path: str | os.PathLike[str], *, manifold: CustomSpace | None = None) -> Model:
@@ -123,9 +125,8 @@ def load(path: str | os.PathLike[str], *, manifold: CustomSpace | None = None) -
         raise ModelFileError(
             f"There is no model file {os.fspath(path)}. Make one: foliax fit your.csv"
         )
-    data = Path(path).read_bytes()
     try:
-        return loads(data, manifold=manifold)
+        return loads(read(path), manifold=manifold)
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error
 
@@ -145,7 +146,7 @@ def loads(data: bytes, *, manifold: CustomSpace | None = None) -> Model:
     """
     try:
         document, tensors = unpack(data)
-        return _decode(document, Decoder(tensors, manifold))
+        return _decode(document, tensors, manifold)
     except ModelFileError:
         raise
     except Exception as error:
@@ -178,11 +179,13 @@ def load_with_schema(path: str | os.PathLike[str]) -> tuple[Model, Schema]:
 
 
 def _pack(model: Model) -> bytes:
+    if model.schema is not None:
+        _check_schema(model.schema, model.density.manifold)
     encoder = Encoder()
     document = {
         "versions": _versions(),
         "density": encoder.encode(model.density, "density"),
-        "spec": encoder.encode(model.spec, "spec"),
+        "spec": encoder.encode(model.estimator, "estimator"),
         "record": encoder.encode(model.record, "record"),
         "schema": None if model.schema is None else model.schema.to_json(),
         "training_data": None if model.training_data is None else model.training_data.to_json(),
@@ -191,18 +194,45 @@ def _pack(model: Model) -> bytes:
     return pack(document, encoder.tensors)
 
 
-def _decode(document: Document, decoder: Decoder) -> Model:
-    density, spec, record = (decoder.decode(document[k]) for k in ("density", "spec", "record"))
+def _decode(document: Document, tensors: Tensors, custom: CustomSpace | None) -> Model:
+    density = Decoder(tensors, custom, MAX_DENSITY_INTEGER).decode(document["density"])
+    settings = Decoder(tensors, custom)
+    estimator, record = (settings.decode(document[k]) for k in ("spec", "record"))
     for value, kind in (
         (density, AbstractDensity),
-        (spec, AbstractEstimator | None),
+        (estimator, AbstractEstimator | None),
         (record, Record | None),
     ):
         if not isinstance(value, kind):
             raise ModelFileError(f"it holds a {type(value).__name__} in the wrong place.")
-    _check_manifold(density.manifold, decoder.custom)
+    _check_manifold(density.manifold, custom)
     schema, training_data, extra = _decode_table(document)
-    return Model(density, spec, record, schema, training_data, extra, dict(document["versions"]))
+    if schema is not None:
+        _check_schema(schema, density.manifold)
+        check_shapes(density)
+    return Model(
+        density, estimator, record, schema, training_data, extra, dict(document["versions"])
+    )
+
+
+def _check_schema(schema: Schema, manifold: AbstractManifold) -> None:
+    """Refuse a schema whose columns are not points of the density's manifold."""
+    expected = schema.manifold()
+    if not _same(to_json(expected), Encoder().encode(manifold, "manifold")):
+        raise ModelFileError(
+            f"the schema describes points of {expected}, but the density is on {manifold}."
+        )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether JSON values are equal, but for the rounding of floats on another processor."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    return a == b
 
 
 def _decode_table(document: Document) -> tuple[Schema | None, TrainingData | None, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 from typing import Any
@@ -54,10 +55,25 @@ class Rows:
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Rows:
-        """Return the rows that `to_json` stored."""
+        """Return the rows that `to_json` stored.
+
+        Raises:
+            ValueError: The rows are shorter than the header, or have another number of weights.
+        """
+        text = values["csv"]
+        header = next(csv.reader(io.StringIO(text, newline=None)), [])
+        # Every cell takes a separator. Without this check, pandas would fill short rows with
+        # blanks: a few kilobytes of header and of rows would take gigabytes.
+        if len(header) * (text.count("\n") + text.count("\r")) > len(text):
+            raise ValueError("rows are shorter than the header.")
+        frame = pd.read_csv(io.StringIO(text))
         weights = None if values["weights"] is None else np.array(values["weights"], float)
+        if weights is not None and weights.shape != (len(frame),):
+            raise ValueError(f"there are {weights.shape} weights for {len(frame)} rows.")
         blocks = np.array(values["blocks"], int) if "blocks" in values else None
-        return Rows(pd.read_csv(io.StringIO(values["csv"])), weights, int(values["of"]), blocks)
+        if blocks is not None and blocks.shape != (len(frame),):
+            raise ValueError(f"there are {blocks.shape} block labels for {len(frame)} rows.")
+        return Rows(frame, weights, int(values["of"]), blocks)
 
 
 @dataclasses.dataclass(frozen=True)

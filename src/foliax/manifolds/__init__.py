@@ -17,9 +17,7 @@ from .ball import Ball, Radial
 from .base import (
     AbstractDequantization,
     AbstractManifold,
-    OffManifoldError,
     TangentError,
-    check_points,
     covers,
     log_joint,
 )
@@ -27,6 +25,7 @@ from .crystals import Orientations
 from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
 from .integers import Cells, Integers, LogCells, Naturals, Rounded
 from .levelset import LevelSet
+from .points import OffManifoldError, check_points
 from .product import Joint, Product
 from .quotient import Orbits, ProjectiveSpace, Quotient
 from .rotations import ExponentialMap, Fold, Quaternions, SignedQuaternions, SpecialOrthogonal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .auxiliary import Auxiliary
+from .symmetry import Symmetry
 
 if TYPE_CHECKING:
     from .local import AbstractCoordinates
@@ -103,6 +104,11 @@ class AbstractManifold(eqx.Module):
     def orbit_size(self) -> int:
         """The number of images of a point under the group of a quotient; otherwise 1."""
         return 1
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """The group G of a quotient Y/G, and Y; the trivial group for any other manifold."""
+        return Symmetry(self)
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """All images of y under the group of a quotient; otherwise y alone."""
@@ -267,71 +273,6 @@ def covers(dequantization: AbstractDequantization, x: Ambient) -> Bool[Array, ""
     found, _ = dequantization.preimages(*dequantization.quantize(x))
     gap = jnp.max(jnp.abs(found - x), axis=-1).min()
     return gap <= jnp.sqrt(jnp.finfo(x.dtype).eps) * (1 + jnp.max(jnp.abs(x)))
-
-
-class OffManifoldError(ValueError):
-    """Rows that are not points of the manifold."""
-
-
-def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4) -> None:
-    """Check that all rows are points of the manifold.
-
-    Args:
-        manifold: Where the rows must lie.
-        rows: An array of shape (n, size).
-        tol: Largest violation to accept; the default allows for values rounded to float32.
-
-    Raises:
-        OffManifoldError: A row is invalid. The message names the first one, what is wrong with
-            it and how to fix it.
-    """
-    rows = np.asarray(rows)
-    if rows.ndim != 2 or rows.shape[1] != manifold.size:
-        raise OffManifoldError(
-            f"Points of {manifold} are rows of {manifold.size} numbers; got shape {rows.shape}."
-        )
-    finite = np.isfinite(rows)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise OffManifoldError(
-            f"Row {row}, column {column}: value is {rows[row, column]}. "
-            "Drop or fill missing values first."
-        )
-    if len(rows) == 0:
-        return
-    # In float64, so that large offsets and fine steps are not violations.
-    with jax.enable_x64(True):
-        bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
-    _refuse(manifold, rows, bad)
-
-
-def check_points_on_device(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4):
-    """Raise `OffManifoldError` where rows are no points in the precision that models compute in."""
-    bad = np.asarray(_violations(manifold, jnp.asarray(rows))) > tol
-    _refuse(manifold, rows, bad)
-
-
-def _refuse(manifold: AbstractManifold, rows: np.ndarray, bad: np.ndarray) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise OffManifoldError(
-            f"Row {row} ({bad.sum()} of {len(rows)} rows like it): "
-            f"{manifold.describe_violation(rows[row])}"
-        )
-
-
-def as_points(manifold: AbstractManifold, rows: Any) -> np.ndarray:
-    """Convert rows, also lists and integers, to an array of floats and check them."""
-    rows = np.asarray(rows)
-    if not np.issubdtype(rows.dtype, np.floating):
-        rows = rows.astype(float)
-    check_points(manifold, rows)
-    return rows
-
-
-@eqx.filter_jit
-def _violations(manifold: AbstractManifold, rows: Float[Array, "n size"]) -> Float[Array, " n"]:
-    return jax.vmap(manifold.violation)(rows)
 
 
 def safe_norm(x: Float[Array, " n"]) -> Scalar:

@@ -234,7 +234,9 @@ def location_and_scale(x: Rows) -> tuple[np.ndarray, np.ndarray]:
     """
     low, median, high = np.quantile(x, [0.16, 0.5, 0.84], axis=0)
     spread = (high - low) / 2
-    spread = np.where(spread > 0, spread, x.std(axis=0))
+    with np.errstate(over="ignore"):  # values whose squares overflow are refused later
+        deviation = x.std(axis=0)
+    spread = np.where((spread > 0) | ~np.isfinite(deviation), spread, deviation)
     return median, np.where(spread > 0, spread, 1.0)
 
 
@@ -284,7 +286,8 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
     for part, start, values in zip(parts, starts, columns, strict=True):
         for number, column in enumerate(part.encode(values)[0].T):
             exact = len(np.unique(column))
-            resolved = len(np.unique(column.astype(np.float32)))
+            with np.errstate(over="ignore"):
+                resolved = len(np.unique(column.astype(np.float32)))
             if exact > MIN_CHECKED_VALUES and resolved < (1 - MAX_MERGED_FRACTION) * exact:
                 raise ResolutionError(
                     int(start) + min(number, values.shape[1] - 1),

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..registry import storable
 from .auxiliary import Auxiliary
 from .base import (
+    MAX_BRANCHES,
     AbstractDequantization,
     AbstractManifold,
     Ambient,
@@ -24,12 +25,34 @@ from .base import (
 )
 from .rotations import orbit_preimages
 from .sphere import Sphere
+from .symmetry import Symmetry
 
 Matrices = tuple[tuple[tuple[float, ...], ...], ...]
 
 
 def _nested(group) -> Matrices:
     return tuple(tuple(tuple(float(v) for v in row) for row in g) for g in np.asarray(group))
+
+
+MAX_ACTION_ENTRIES = 2**24
+"""Entries of the matrices by which a group acts on flat points: 128 MB."""
+
+
+def _check_group(g: np.ndarray) -> None:
+    """Check that matrices are a group, in memory that grows with their number squared."""
+    flat = g.reshape(len(g), -1)
+    if np.abs(np.einsum("aij,akj->aik", g, g) - np.eye(g.shape[1])).max() > 1e-6:
+        raise ValueError("The group's matrices must be orthogonal.")
+    # Orthogonal matrices are nearest where their inner product is largest.
+    nearest = np.argmax(flat @ flat.T - 1e9 * np.eye(len(g)), axis=1)
+    if len(g) > 1 and np.abs(flat - flat[nearest]).max(axis=1).min() < 1e-6:
+        raise ValueError("The group lists an element twice.")
+    gaps = [np.abs(flat - np.eye(g.shape[1]).reshape(-1)).max(axis=1).min()]
+    for element in g:
+        products = (element @ g).reshape(len(g), -1)
+        gaps.append(np.abs(products - flat[np.argmax(products @ flat.T, axis=1)]).max())
+    if max(gaps) > 1e-6:
+        raise ValueError("These matrices are not a group: products or the identity are missing.")
 
 
 @storable("manifolds.Quotient")
@@ -59,17 +82,11 @@ class Quotient(AbstractManifold):
             raise ValueError(
                 f"The group must be matrices of shape (order, {acted}, {acted}), got {g.shape}."
             )
-        if np.abs(np.einsum("aij,akj->aik", g, g) - np.eye(acted)).max() > 1e-6:
-            raise ValueError("The group's matrices must be orthogonal.")
-        apart = np.abs(g[:, None] - g).max((2, 3)) + 2 * np.eye(len(g))
-        if apart.min() < 1e-6:
-            raise ValueError("The group lists an element twice.")
-        products = np.einsum("aij,bjk->abik", g, g).reshape(-1, 1, acted, acted)
-        gaps = np.abs(products - g).max((2, 3)).min(1)
-        if gaps.max() > 1e-6 or np.abs(g - np.eye(acted)).max((1, 2)).min() > 1e-6:
+        if len(g) > MAX_BRANCHES or len(g) * self.base.size**2 > MAX_ACTION_ENTRIES:
             raise ValueError(
-                "These matrices are not a group: products or the identity are missing."
+                f"A group of {len(g)} matrices is too large for points of {self.base.size} numbers."
             )
+        _check_group(g)
         with jax.ensure_compile_time_eval():
             images = self.orbit(jnp.asarray(self._reference()))
             off = float(jax.vmap(self.base.violation)(images).max())
@@ -106,6 +123,10 @@ class Quotient(AbstractManifold):
     @property
     def orbit_size(self) -> int:
         return len(self.group)
+
+    @property
+    def symmetry(self) -> Symmetry:
+        return Symmetry(self.base, self.group, self.side, self._actions())
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """Return all images of y under the group."""

@@ -15,6 +15,7 @@ from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import (
+    MAX_BRANCHES,
     AbstractDequantization,
     AbstractManifold,
     Ambient,
@@ -158,8 +159,11 @@ class Wrapping(AbstractDequantization):
     window: int = eqx.field(static=True, default=1)
 
     def __check_init__(self):
-        if self.window < 0:
-            raise ValueError(f"Wrapping needs a window K >= 0, got {self.window}.")
+        # The power that counts the branches must not become too large to compute.
+        if not 0 <= self.window <= MAX_BRANCHES:
+            raise ValueError(
+                f"Wrapping needs a window K from 0 to {MAX_BRANCHES}, got {self.window}."
+            )
         check_branches(self)
 
     @property

@@ -20,7 +20,7 @@ def save(folder: Path, row: Row, number: int, fitted: FitResult) -> None:
         path = path_of(folder, row)
         path.parent.mkdir(parents=True, exist_ok=True)
         about = results.settings(row, SHOWN_TRIAL)
-        io.save(path, fitted.density, spec=row.spec, record=fitted.record, extra=about)
+        io.save(path, fitted.density, estimator=row.estimator, record=fitted.record, extra=about)
 
 
 def load_or_train(folder: Path, row: Row) -> DequantizedDensity:

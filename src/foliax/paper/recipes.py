@@ -35,7 +35,7 @@ OWN = "foliax"
 """The method name of our own rows."""
 QUICK_POINTS = 500
 """Samples for the metrics of a short trial."""
-Spec = DequantizedFlow | MobiusFlow | ManifoldODE
+Estimator = DequantizedFlow | MobiusFlow | ManifoldODE
 Space = AbstractManifold | AbstractDequantization
 
 
@@ -48,7 +48,7 @@ class Row:
         density: The density's name in the table.
         method: The method's name in the table.
         target: Returns the density of a trial, given the trial's number.
-        spec: The estimator with its training settings.
+        estimator: The estimator with its training settings.
         dequantization: A dequantization, or a manifold, which stands for its default one.
         rows: Size of a fixed training set. 0 draws fresh rows at every step; Möbius flows need
             none, because they minimise the reverse KL with the target's density.
@@ -60,7 +60,7 @@ class Row:
     density: str
     method: str
     target: Callable[[int], AbstractTarget]
-    spec: Spec
+    estimator: Estimator
     dequantization: Space
     rows: int = 0
     points: int = 10_000
@@ -91,10 +91,10 @@ class Row:
 
     def quick(self) -> Row:
         """Return the row with few steps and few samples, to see that it runs."""
-        training = self.spec.training
+        training = self.estimator.training
         fewer = dataclasses.replace(training, steps=max(200, training.steps // 10), eval_every=200)
-        spec = dataclasses.replace(self.spec, training=fewer)
-        return dataclasses.replace(self, spec=spec, points=QUICK_POINTS)
+        estimator = dataclasses.replace(self.estimator, training=fewer)
+        return dataclasses.replace(self, estimator=estimator, points=QUICK_POINTS)
 
 
 def same_every_trial(make: Callable[[], AbstractTarget]) -> Callable[[int], AbstractTarget]:
@@ -174,7 +174,7 @@ def _sphere(
     steps, on_sphere = {2: (4_000, 2_500), 3: (2_500, 2_000)}[d]
     by_ode = {"steps": steps, "batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
     by_nvp = {"steps": 7_000, "batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
-    specs = {
+    estimators = {
         "Deq. ODE (ELBO)": flow(ode, 10, ELBO(), **by_ode),
         "Deq. ODE (I.S.)": flow(ode, 10, ImportanceWeighted(2), **by_ode),
         "Deq. RealNVP (ELBO)": flow(nvp, radius, ELBO(), **by_nvp),
@@ -191,18 +191,20 @@ def _sphere(
             density,
             method,
             same_every_trial(make),
-            spec,
+            estimator,
             Sphere(d),
-            points=4_000 if uses_ode_solver(spec) else 10_000,
+            points=4_000 if uses_ode_solver(estimator) else 10_000,
         )
-        for method, spec in specs.items()
+        for method, estimator in estimators.items()
     ]
 
 
-def uses_ode_solver(spec: Spec) -> bool:
+def uses_ode_solver(estimator: Estimator) -> bool:
     """Return whether evaluating the density solves an ODE, which is slow."""
-    return isinstance(spec, ManifoldODE) or (
-        isinstance(spec, DequantizedFlow) and spec.ambient is not None and spec.ambient.uses_solver
+    return isinstance(estimator, ManifoldODE) or (
+        isinstance(estimator, DequantizedFlow)
+        and estimator.ambient is not None
+        and estimator.ambient.uses_solver
     )
 
 
@@ -211,7 +213,7 @@ def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
     by = {"batch_size": 100, "learning_rate": 3e-3, "warmup": 200}
     nvp, torus = RealNVP(3, 35), Torus(2)
     # Modulus: all 25 shifts by up to two turns. At 3e-3 the unimodal density does not train.
-    methods: dict[str, tuple[Spec, Space]] = {
+    methods: dict[str, tuple[Estimator, Space]] = {
         "Deq. RealNVP (ELBO)": (flow(nvp, 35, ELBO(), steps=10_000, **by), torus),
         "Deq. RealNVP (I.S.)": (flow(nvp, 35, ImportanceWeighted(5), steps=5_000, **by), torus),
         "Modulus": (
@@ -229,8 +231,8 @@ def _torus(density: str, make: Callable[[], AbstractTarget]) -> list[Row]:
     }
     target = same_every_trial(make)
     return [
-        Row("table3", density, method, target, spec, space, points=2_000, angles=True)
-        for method, (spec, space) in methods.items()
+        Row("table3", density, method, target, estimator, space, points=2_000, angles=True)
+        for method, (estimator, space) in methods.items()
     ]
 
 
@@ -275,6 +277,6 @@ def _orthogonal(
         OWN: (own, quaternions),
     }
     return [
-        Row("table4", density, method, target, spec, dequantization, rows, points=4_000)
-        for method, (spec, dequantization) in methods.items()
+        Row("table4", density, method, target, estimator, dequantization, rows, points=4_000)
+        for method, (estimator, dequantization) in methods.items()
     ]

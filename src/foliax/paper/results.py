@@ -33,10 +33,10 @@ def settings(row: Row, number: int) -> Trial:
         "density": row.density,
         "method": row.method,
         "trial": number,
-        "spec": io.to_json(row.spec),
+        "spec": io.to_json(row.estimator),
         "dequantization": io.to_json(row.dequantization),
         "target": io.to_json(row.target(number)),
-        "steps": row.spec.training.steps,
+        "steps": row.estimator.training.steps,
         "rows": row.rows,
         "points": row.points,
     }

@@ -173,7 +173,7 @@ def describe_duration(found: Sequence[Line]) -> str:
     """Say how long the trials took, separately for ODEs, which are slowest."""
     parts = []
     for kind, by_solver in (("ODEs", True), ("other rows", False)):
-        some = [line.seconds for line in found if uses_ode_solver(line.row.spec) == by_solver]
+        some = [line.seconds for line in found if uses_ode_solver(line.row.estimator) == by_solver]
         if some:
             training, evaluation = np.sum(some, axis=0) / 60
             parts.append(

@@ -65,17 +65,7 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
     moments = metrics.moments(
         *(np.asarray(embed(jnp.asarray(part)), float) for part in (drawn, exact))
     )
-    measured = {
-        "mean": moments.mean,
-        "covariance": moments.covariance,
-        "KL(q‖p)": found.kl_qp,
-        "KL(p‖q)": found.kl_pq,
-        "ESS": found.ess,
-        "mass": found.mass,
-        "rms error of log q": found.log_error,
-        "KL(q‖p), self-normalised": found.self_normalised_qp,
-        "KL(p‖q), self-normalised": found.self_normalised_pq,
-    }
+    measured = _name_metrics(moments, found)
     if row.angles:
         # Angles in [0, 2π), as in the paper.
         raw = metrics.moments(*(np.asarray(part, float) % (2 * math.pi) for part in (drawn, exact)))
@@ -89,6 +79,21 @@ def measure(row: Row, number: int, fitted: FitResult, draws: int) -> dict[str, A
         "events": fitted.record.events,
         "metrics": measured,
         "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
+    }
+
+
+def _name_metrics(moments: metrics.Moments, found: metrics.Comparison) -> dict[str, Any]:
+    """The metrics by the names under which they are stored."""
+    return {
+        "mean": moments.mean,
+        "covariance": moments.covariance,
+        "KL(q‖p)": found.kl_qp,
+        "KL(p‖q)": found.kl_pq,
+        "ESS": found.ess,
+        "mass": found.mass,
+        "rms error of log q": found.log_error,
+        "KL(q‖p), self-normalised": found.self_normalised_qp,
+        "KL(p‖q), self-normalised": found.self_normalised_pq,
     }
 
 
@@ -110,21 +115,22 @@ def fit(row: Row, number: int) -> tuple[FitResult, int]:
     Raises:
         KeyboardInterrupt: The training was interrupted.
     """
-    target, training = row.target(number), row.spec.training
+    target, training = row.target(number), row.estimator.training
     rows_key, fit_key = jax.random.split(trial_key(row, number), 5)[:2]
     drawn = training.steps * training.batch_size
-    match row.spec:
-        case MobiusFlow() as spec:
-            fitted, draws = spec.fit_target(target.manifold, target, key=fit_key), 0
-        case ManifoldODE() as spec:
-            fitted, draws = spec.fit(Dataset(sampler(target), target.manifold), key=fit_key), drawn
-        case spec if row.rows:
-            data = target.sample(row.rows, key=rows_key)
-            fitted = with_dequantization(spec, row).fit(Dataset(data, target.manifold), key=fit_key)
-            draws = row.rows
-        case spec:
+    match row.estimator:
+        case MobiusFlow() as estimator:
+            fitted, draws = estimator.fit_target(target.manifold, target, key=fit_key), 0
+        case ManifoldODE() as estimator:
             fresh = Dataset(sampler(target), target.manifold)
-            fitted = with_dequantization(spec, row).fit(fresh, key=fit_key)
+            fitted, draws = estimator.fit(fresh, key=fit_key), drawn
+        case estimator if row.rows:
+            data = Dataset(target.sample(row.rows, key=rows_key), target.manifold)
+            fitted = with_dequantization(estimator, row).fit(data, key=fit_key)
+            draws = row.rows
+        case estimator:
+            fresh = Dataset(sampler(target), target.manifold)
+            fitted = with_dequantization(estimator, row).fit(fresh, key=fit_key)
             draws = drawn + START_ROWS
     if fitted.record.stopped == INTERRUPTED:
         # The trainer returns what it has so far, but a trial must be complete.
@@ -132,11 +138,11 @@ def fit(row: Row, number: int) -> tuple[FitResult, int]:
     return fitted, draws
 
 
-def with_dequantization(spec: DequantizedFlow, row: Row) -> DequantizedFlow:
+def with_dequantization(estimator: DequantizedFlow, row: Row) -> DequantizedFlow:
     """The row's estimator with the row's dequantization, where it names one."""
     if isinstance(row.dequantization, AbstractManifold):
-        return spec
-    return dataclasses.replace(spec, dequantization=row.dequantization)
+        return estimator
+    return dataclasses.replace(estimator, dequantization=row.dequantization)
 
 
 def sampler(target: AbstractTarget):

@@ -9,7 +9,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from ..density import AbstractDensity
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .coasts import coastlines
 from .frames import Labels, Units, label_axes
 from .registry import choose_view

@@ -28,7 +28,6 @@ from ..manifolds import (
 from ..manifolds.conversions import latlon_from_vectors, vectors_from_rotations
 from ..tables.periods import Turn
 from .axes import Axis, Unit, angle_axis, bounded_angle_axis
-from .symmetry import symmetry_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +120,7 @@ def _plane_rotations(angles: np.ndarray) -> np.ndarray:
 
 @frame.register
 def _(manifold: Quotient) -> Frame:
-    return frame(symmetry_of(manifold).base)
+    return frame(manifold.unfolded)
 
 
 @frame.register

@@ -24,12 +24,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from ..density import AbstractDensity
-from ..manifolds.base import as_points
+from ..manifolds.points import as_points
 from .axes import Axis
 from .coasts import coastlines
 from .frames import Labels, Units, label_axes
 from .packing import MAX_PACKED_DOTS
-from .registry import interactive_kinds
+from .registry import InteractiveKind, interactive_kinds
 from .scene import DENSITY_LABEL, Scene
 from .style import COLOUR_MAP
 
@@ -62,7 +62,7 @@ def interactive(
         units: units of the axes, as in `plots.draw`.
         key: key of samples, and of log densities that are estimated by sampling.
         title: title above the picture.
-        earth: coastlines, as in `plots.draw`.
+        earth: coastlines, as in `plots.Canvas`.
 
     Returns:
         A dictionary that JSON can hold; `plots.interactive_html` turns it into HTML. The module
@@ -76,18 +76,12 @@ def interactive(
     rows = None if rows is None else as_points(manifold, rows)
     frame, axes = label_axes(manifold, labels, units)
     scene = Scene(density, rows, frame, axes, key, Figure(), coastlines(earth))
-    kinds = [kind for kind in interactive_kinds().values() if kind.served.includes(manifold)]
-    if not kinds:
-        raise NoInteractiveViewError(
-            f"There is no interactive view of a density on {scene.symmetry.base}: there is one on "
-            "S² and its quotients (globe), T² (map) and SO(3) and its quotients (ball). Use "
-            "plots.draw instead."
-        )
+    kind = _choose_kind(scene)
     drawn = len(scene.rows_to_draw(MAX_PACKED_DOTS))
     colours = matplotlib.colormaps[COLOUR_MAP](np.linspace(0, 1, PALETTE_COLOURS))
     return {
-        "kind": kinds[0].kind,
-        **kinds[0].contents(scene),
+        "kind": kind.kind,
+        **kind.contents(scene),
         "title": title,
         "density": DENSITY_LABEL,
         "data": "" if rows is None else scene.data_label(drawn),
@@ -95,6 +89,17 @@ def interactive(
         "axes": [_describe_axis(axis) for axis in axes],
         "coasts": [_round_line(line) for line in scene.coastlines],
     }
+
+
+def _choose_kind(scene: Scene) -> InteractiveKind:
+    for kind in interactive_kinds().values():
+        if kind.served.includes(scene.manifold):
+            return kind
+    raise NoInteractiveViewError(
+        f"There is no interactive view of a density on {scene.symmetry.base}: there is one on "
+        "S² and its quotients (globe), T² (map) and SO(3) and its quotients (ball). Use "
+        "plots.draw instead."
+    )
 
 
 def _describe_axis(axis: Axis) -> dict[str, Any]:

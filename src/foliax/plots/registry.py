@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ..manifolds import AbstractManifold
 from .scene import Scene
-from .symmetry import symmetry_of
 
 View = Callable[[Scene], None]
 """Draws a scene into its figure."""
@@ -42,7 +41,7 @@ class Served(NamedTuple):
 
     def includes(self, manifold: AbstractManifold) -> bool:
         """Whether the view serves this manifold."""
-        base = symmetry_of(manifold).base
+        base = manifold.symmetry.base
         return (
             isinstance(base, self.types)
             and (self.quotients or base is manifold)
@@ -92,7 +91,7 @@ def view_for(
         dim: intrinsic dimension of the manifolds; None for any.
         where: a further condition on the manifold, such as a finite volume.
         quotients: whether the view also draws quotients of these manifolds. Off by default,
-            because such a view must show all images of a row (`symmetry_of(manifold).images`).
+            because such a view must show all images of a row (`manifold.symmetry.images`).
         order: position among the views of a manifold, ascending; the first is the default view.
             A new view comes last, so that it changes no default.
         default_when: makes this view the default for the scenes for which it returns True.

@@ -13,6 +13,7 @@ from ..manifolds.conversions import (
     rotations_from_vectors,
     vectors_from_rotations,
 )
+from ..manifolds.symmetry import Symmetry
 from . import projections
 from .disks import draw_disk, draw_dots, draw_rings, label_space_axes
 from .fields import SphereField, smooth_directions
@@ -28,7 +29,6 @@ from .style import (
     dot_style,
     draw_outlined_text,
 )
-from .symmetry import Symmetry
 
 SECTION_COUNT = 6
 """Two rows of three panels fit on a page."""

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure, FigureBase
 from ..density import AbstractDensity
 from ..evaluation import metrics
 from ..manifolds.base import AbstractManifold
+from ..manifolds.symmetry import Symmetry
 from .axes import Axis
 from .frames import Frame
 from .style import dot_handle
-from .symmetry import Symmetry, symmetry_of
 
 Rows = Float[np.ndarray, "rows size"]
 
@@ -62,7 +62,7 @@ class Scene:
     @property
     def symmetry(self) -> Symmetry:
         """The group of a quotient; trivial for any other manifold."""
-        return symmetry_of(self.manifold)
+        return self.manifold.symmetry
 
     def set_size(self, width: float, height: float) -> None:
         """Size the figure in inches, unless the caller owns it."""

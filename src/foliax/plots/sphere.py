@@ -28,14 +28,13 @@ from .style import (
     draw_outlined_text,
     values_for,
 )
-from .symmetry import symmetry_of
 
 MAX_TILT_DEGREES = 30.0
 """Latitude from which a whole globe is seen at most, so that north stays up."""
 
 
 def _is_axial(manifold: AbstractManifold) -> bool:
-    return symmetry_of(manifold).is_axial
+    return manifold.symmetry.is_axial
 
 
 def evaluate_field(scene: Scene) -> tuple[SphereField, Scale]:

@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from scipy.stats import betabinom, kstwobign
 
 from ..density import AbstractDensity, Dataset, evaluate
-from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, compare_estimators
+from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, Settings, compare_estimators
 from ..io.training_data import TrainingData
 from ..tables import Schema
 
@@ -129,7 +129,7 @@ def assess(
         Dataset(train, manifold, evidence.train.weights).replace(blocks=evidence.train.blocks),
         Dataset(test, manifold, weights).replace(blocks=blocks),
         [KERNEL, INDEPENDENT, UNIFORM],
-        columns="local kernel",
+        Settings(columns="local kernel"),
         key=k4,
         show=show,
     )

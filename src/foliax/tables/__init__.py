@@ -12,6 +12,7 @@ from .kinds import KINDS, Kind, Measure
 from .prepare import PreparedTable
 from .propose import Proposal, propose
 from .schema import Schema
+from .weights import read_weights
 
 __all__ = [
     "KINDS",
@@ -25,5 +26,6 @@ __all__ = [
     "audit",
     "propose",
     "read_table",
+    "read_weights",
     "write_table",
 ]

@@ -27,6 +27,8 @@ MAX_COMPARED_ROWS = 20_000
 """Rows in which pairs of columns are compared: sorting every pair takes time."""
 MIN_COMPARED_ROWS = 50
 """Rows below which columns are not compared: ranks of few rows prove nothing."""
+MAX_COMPARED_COLUMNS = 200
+"""Columns whose pairs are compared, so that it takes seconds, also for thousands of columns."""
 MAX_DEVIATIONS = 10
 """Robust standard deviations from the median beyond which a value is an outlier."""
 
@@ -192,12 +194,16 @@ def _find_functions(parts: list[_FactorValues]) -> Iterator[Finding]:
         (i, name, column[:MAX_COMPARED_ROWS])
         for i, (factor, values) in enumerate(parts)
         for name, column in zip(factor.columns, values.T, strict=True)
-    ]
-    for (i, first, a), (j, second, b) in itertools.combinations(columns, 2):
-        if len(a) < MIN_COMPARED_ROWS or (i == j and parts[i].factor.kind.constrained):
+    ][:MAX_COMPARED_COLUMNS]
+    rows = len(columns[0][2])
+    if rows < MIN_COMPARED_ROWS:
+        return
+    varying = [(i, name, _rank(values)) for i, name, values in columns if np.ptp(values) > 0]
+    for (i, first, a), (j, second, b) in itertools.combinations(varying, 2):
+        if i == j and parts[i].factor.kind.constrained:
             continue
         # Ranks of an exact function on two branches still differ by 2: a ratio of 24 / n².
-        if min(_von_neumann_ratio(a, b), _von_neumann_ratio(b, a)) < 0.002 + 30 / len(a) ** 2:
+        if min(_von_neumann_ratio(a, b), _von_neumann_ratio(b, a)) < 0.002 + 30 / rows**2:
             yield Finding(
                 "error",
                 (first, second),
@@ -207,14 +213,23 @@ def _find_functions(parts: list[_FactorValues]) -> Iterator[Finding]:
             )
 
 
-def _von_neumann_ratio(a: np.ndarray, b: np.ndarray) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 1.0
-    # Shuffle the rows first: ties in a must not inherit the order of the table.
-    shuffled = np.random.default_rng(0).permutation(len(a))
-    ranks = np.unique(b, return_inverse=True)[1].astype(float)
-    ordered = ranks[shuffled][np.argsort(a[shuffled], kind="stable")]
-    return float(np.mean(np.diff(ordered) ** 2) / (2 * np.var(ranks)))
+class _Ranks(NamedTuple):
+    """The ranks of a column's values, the order that sorts them, and their variance."""
+
+    ranks: np.ndarray
+    order: np.ndarray
+    variance: float
+
+
+def _rank(values: np.ndarray) -> _Ranks:
+    # Shuffle the rows first: ties must not inherit the order of the table.
+    shuffled = np.random.default_rng(0).permutation(len(values))
+    ranks = np.unique(values, return_inverse=True)[1].astype(float)[shuffled]
+    return _Ranks(ranks, np.argsort(ranks, kind="stable"), float(np.var(ranks)))
+
+
+def _von_neumann_ratio(a: _Ranks, b: _Ranks) -> float:
+    return float(np.mean(np.diff(b.ranks[a.order]) ** 2) / (2 * b.variance))
 
 
 def _find_outliers(parts: list[_FactorValues]) -> Iterator[Finding]:

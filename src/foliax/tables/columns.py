@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import decimal
+import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from .errors import TableError, suggest
-
-FIRST_LINE = "foliax_first_line"
-"""Key of `frame.attrs`: the line of the text file that holds the row with index 0."""
+from .errors import TableError, shorten, suggest
 
 MAX_LISTED_COLUMNS = 20
 """Columns that an error message lists."""
+
+MAX_VALUE_CHARACTERS = 40
+"""Characters of a value that an error message shows."""
 
 
 class Problem(NamedTuple):
@@ -38,15 +41,6 @@ class Numbers(NamedTuple):
     problems: list[Problem]
 
 
-def row_name(frame: pd.DataFrame, position: int) -> str:
-    """Name a row as users count it: from 1, with its line if the table is from a text file."""
-    first = frame.attrs.get(FIRST_LINE)
-    if first is None or not pd.api.types.is_integer_dtype(frame.index.dtype):
-        return f"Row {position + 1}"
-    label = int(frame.index[position])
-    return f"Row {label + 1} (line {label + first})"
-
-
 def read_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> Numbers:
     """Convert columns of a table to numbers."""
     found, problems = [], []
@@ -60,38 +54,66 @@ def read_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> Numbers:
 
 def get_column(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return a column by its name; labels of the table need not be strings."""
-    labels = [str(label) for label in frame.columns]
-    if name not in labels:
-        more = ", …" if len(labels) > MAX_LISTED_COLUMNS else ""
-        listed = ", ".join(labels[:MAX_LISTED_COLUMNS]) + more
+    labels = frame.columns
+    if labels.is_unique and labels.inferred_type == "string":
+        # With thousands of columns, comparing all labels for each of them takes seconds.
+        with contextlib.suppress(KeyError, UnicodeEncodeError):
+            return pd.Series(frame[name])
+    positions = [i for i, label in enumerate(labels) if str(label) == name]
+    if not positions:
+        known = [str(label) for label in labels]
+        more = ", …" if len(known) > MAX_LISTED_COLUMNS else ""
+        listed = ", ".join(known[:MAX_LISTED_COLUMNS]) + more
         raise TableError(
-            f"The table has no column '{name}'.{suggest(name, labels)} It has: {listed}."
+            f"The table has no column '{name}'.{suggest(name, known)} It has: {listed}."
         )
-    if labels.count(name) > 1:
-        raise TableError(f"The table has {labels.count(name)} columns '{name}'. Rename one.")
-    return frame.iloc[:, labels.index(name)]
+    if len(positions) > 1:
+        raise TableError(f"The table has {len(positions)} columns '{name}'. Rename one.")
+    return frame.iloc[:, positions[0]]
 
 
 def _to_floats(series: pd.Series, column: str) -> np.ndarray:
+    """Convert a column to float64; NaN where a value is no number."""
     kind = series.dtype.kind
-    if kind in "mM" or isinstance(series.dtype, pd.CategoricalDtype) or kind == "c":
+    if isinstance(series.dtype, np.dtype) and kind in "fiub":
+        return series.to_numpy(np.float64, copy=True)
+    types = pd.api.types
+    readable = types.is_numeric_dtype(series.dtype) or types.is_string_dtype(series.dtype)
+    if not (readable or series.dtype == object) or kind == "c":
+        hint = (
+            f"; for dates e.g. the hour of day: frame['{column}'].dt.hour" if kind in "mM" else ""
+        )
         raise TableError(
             f"Column '{column}' holds {series.dtype} values, not numbers. Convert them to numbers "
-            f"first; for dates e.g. the hour of day: frame['{column}'].dt.hour."
+            f"first{hint}."
         )
+    if series.dtype == object:
+        series = series.map(_real_or_text)
     read = pd.Series(pd.to_numeric(series, errors="coerce"))
     return np.array(read.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
 
 
+def _real_or_text(value: Any) -> Any:
+    """Return numbers and text as they are; None for dates, lists and complex numbers."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, numbers.Real | decimal.Decimal | str):
+        return value
+    return None
+
+
 def _find_problems(series: pd.Series, values: np.ndarray, column: str) -> Iterator[Problem]:
-    blank = series.isna().to_numpy(dtype=bool)
+    if np.isfinite(values).all():
+        return
+    blank = np.asarray(series.isna(), bool)
     missing = np.isnan(values)
 
     def describe_text(row: int) -> str:
-        text = series.iloc[row]
-        comma = isinstance(text, str) and text.count(",") == 1
+        value = series.iloc[row]
+        comma = isinstance(value, str) and value.count(",") == 1
         hint = " Use a decimal point instead of the comma." if comma else ""
-        return f"'{text}' is not a number.{hint} Correct it or drop the row (drop_invalid)."
+        shown = shorten(" ".join(str(value).split()), MAX_VALUE_CHARACTERS)
+        return f"'{shown}' is not a number.{hint} Correct it or drop the row (drop_invalid)."
 
     if (missing & ~blank).any():
         yield Problem(missing & ~blank, (column,), describe_text)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..manifolds.serial import Part, SerialCorrelation, serial_correlations
-from .columns import row_name
 from .errors import TableError
 from .factor import Factor
 from .prepare import find_problems
+from .row_names import row_name
 
 
 class CorrelatedColumns(NamedTuple):

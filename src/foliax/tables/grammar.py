@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .errors import TableError
+from .errors import SchemaTextError
 
 _TOKEN = re.compile(
     r"""\s+ | (?P<mark>[:;,()=]) | "(?P<quoted>(?:[^"\\]|\\.)*)" | (?P<word>[^\s:;,()="]+)""",
     re.VERBOSE,
 )
+
+MAX_SHOWN_CHARACTERS = 80
+"""Characters that an error shows on each side of the place in a long line of a schema."""
 
 
 class Word(NamedTuple):
@@ -40,13 +43,16 @@ class Call(NamedTuple):
     arguments: tuple[Argument, ...]
 
 
-def error_at(source: str, place: int, message: str) -> TableError:
+def error_at(source: str, place: int, message: str) -> SchemaTextError:
     """Return an error that points at a position in the schema's text."""
     begin = source.rfind("\n", 0, place) + 1
     end = source.find("\n", place)
-    line = source[begin : len(source) if end < 0 else end]
-    pointer = " " * (place - begin) + "^"
-    return TableError(f"Schema, character {place + 1}: {message}\n    {line}\n    {pointer}")
+    end = len(source) if end < 0 else end
+    if end - begin > 2 * MAX_SHOWN_CHARACTERS:
+        begin = max(begin, place - MAX_SHOWN_CHARACTERS)
+        end = min(end, place + MAX_SHOWN_CHARACTERS)
+    line, pointer = source[begin:end], " " * (place - begin) + "^"
+    return SchemaTextError(f"Schema, character {place + 1}: {message}\n    {line}\n    {pointer}")
 
 
 def quote(word: str) -> str:
@@ -61,7 +67,7 @@ def parse_calls(source: str) -> list[Call]:
     """Parse the factors of a schema.
 
     Raises:
-        TableError: The text does not follow the grammar; the message points at the position.
+        SchemaTextError: The text does not follow the grammar; the message points at the position.
     """
     parser = _Parser(source)
     found = []

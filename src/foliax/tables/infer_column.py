@@ -45,6 +45,9 @@ def _skip(column: str, values: np.ndarray) -> Guess | None:
     if labels and len(np.unique(values)) == len(values) and (values == np.round(values)).all():
         why = "left out. By its name and its distinct whole numbers it labels the rows."
         return Guess((column,), column, None, f"{column or 'the column without a name'}: {why}")
+    if not column:
+        why = "left out. Name it to use it."
+        return Guess((column,), column, None, f"the column without a name: {why}")
     return None
 
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .columns import Problem, read_numbers, row_name
+from .columns import Problem, read_numbers
 from .errors import TableError
 from .factor import Factor
 from .kinds import Check
+from .row_names import row_name
 
 
 class PreparedTable(NamedTuple):
@@ -86,6 +87,7 @@ def find_problems(factors: Sequence[Factor], frame: pd.DataFrame) -> list[Proble
     return [problem for part in parts for problem in part.problems]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def describe_problem(frame: pd.DataFrame, problem: Problem) -> str:
     """Describe the first row of a problem, and say how many more there are."""
     row = int(np.argmax(problem.rows))
@@ -99,6 +101,7 @@ def _read(factor: Factor, frame: pd.DataFrame) -> _Columns:
     return _Columns(factor, *read_numbers(frame, factor.columns))
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _check(columns: _Columns, project: bool) -> _CheckedColumns:
     """Project invalid rows if asked; then check all rows. Values stay the same array if valid."""
     factor, values, problems = columns
@@ -109,8 +112,9 @@ def _check(columns: _Columns, project: bool) -> _CheckedColumns:
         invalid = finite[_are_invalid(factor, values[finite])]
         if len(invalid) == 0:
             return _CheckedColumns(factor, values, problems, projected)
+        nearest = factor.kind.project(values[invalid])
         values = values.copy()
-        values[invalid] = factor.kind.project(values[invalid])
+        values[invalid] = np.where(np.isfinite(nearest), nearest, values[invalid])
         projected = int((~_are_invalid(factor, values[invalid])).sum())
     for check in factor.kind.checks(values[finite]):
         problems.extend(_problems_of(check, factor, values, finite))
@@ -182,8 +186,26 @@ def _encode(
 ) -> PreparedTable:
     invalid = _invalid_rows(frame, parts, drop_invalid)
     kept = np.flatnonzero(~invalid)
-    points = np.concatenate([p.factor.kind.encode(p.values[kept]) for p in parts], axis=1)
+    points = np.concatenate([_encode_columns(frame, part, kept) for part in parts], axis=1)
     return PreparedTable(points, kept, [*_report_projected(parts), *_report_dropped(frame, parts)])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _encode_columns(frame: pd.DataFrame, part: _CheckedColumns, kept: np.ndarray) -> np.ndarray:
+    """Convert valid values to points; values whose arithmetic overflows are an error."""
+    points = part.factor.kind.encode(part.values[kept])
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        overflows = np.zeros(len(frame), bool)
+        overflows[kept] = ~finite
+        problem = Problem(overflows, part.factor.columns, lambda row: _describe_overflow(part, row))
+        raise TableError(describe_problem(frame, problem))
+    return points
+
+
+def _describe_overflow(part: _CheckedColumns, row: int) -> str:
+    shown = ", ".join(f"{value:.9g}" for value in part.values[row])
+    return f"{shown} is too large for floating-point numbers. Correct it or drop the row."
 
 
 def _report_projected(parts: Sequence[_CheckedColumns]) -> list[str]:

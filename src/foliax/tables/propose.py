@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,11 +45,13 @@ def propose(frame: pd.DataFrame) -> Proposal:
     if not kept:
         why = " ".join([*assumed, *(guess.assumed for guess in guesses)])
         raise TableError(f"No column of the table can be used. {why}")
-    used: list[str] = []
+    positions = {column: i for i, column in enumerate(columns)}
+    used: set[str] = set()
     parts = []
-    for guess in sorted(kept, key=lambda g: min(list(columns).index(c) for c in g.columns)):
-        used.append(_unused(guess.name, used))
-        parts.append(f"{quote(used[-1])}: {guess.call}")
+    for guess in sorted(kept, key=lambda g: min(positions[c] for c in g.columns)):
+        name = _unused(guess.name, used)
+        used.add(name)
+        parts.append(f"{quote(name)}: {guess.call}")
     schema = Schema.parse("; ".join(parts)).infer_conventions(frame)
     return Proposal(schema, assumed + [guess.assumed for guess in guesses])
 
@@ -93,6 +96,6 @@ def _infer_all(columns: ColumnValues) -> Iterator[Guess]:
         yield infer_column(column, values)
 
 
-def _unused(name: str, used: list[str]) -> str:
-    names = [name, *(f"{name}{i}" for i in range(2, len(used) + 3))]
-    return next(n for n in names if n not in used)
+def _unused(name: str, used: set[str]) -> str:
+    numbered = (f"{name}{i}" for i in itertools.count(2))
+    return next(n for n in itertools.chain([name], numbered) if n not in used)

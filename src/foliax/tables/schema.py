@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -15,15 +15,15 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..manifolds import AbstractManifold, Product
-from ..manifolds.local import ResolutionError
 from .columns import get_column
 from .errors import TableError
 from .factor import Factor
 from .kinds import Measure
 from .kinds.labels import UNIFORM, relative_to_uniform
 from .periods import Turn
+from .precision import name_columns_in_errors
 from .prepare import PreparedTable, infer_and_prepare, infer_conventions, prepare
-from .schema_parser import parse_table, parse_text
+from .schema_parser import parse_json, parse_table, parse_text, read_schema_file
 
 VERSION = 1
 """Version of the JSON form."""
@@ -96,24 +96,13 @@ class Schema:
             raise TableError(f"{source}: a schema is a TOML or JSON file, not YAML. Convert it.")
         if suffix not in (".toml", ".json"):
             return cls.parse(str(source))
-        try:
-            content = Path(source).read_text(encoding="utf-8")
-            tables = tomllib.loads(content) if suffix == ".toml" else json.loads(content)
-        except FileNotFoundError:
-            raise TableError(f"There is no schema file {source}.") from None
-        except ValueError as error:
-            raise TableError(f"{source} is not valid {suffix[1:].upper()}: {error}") from None
-        if not isinstance(tables, dict):
-            raise TableError(f"{source}: a schema file must hold a table for each factor.")
+        tables = read_schema_file(Path(source))
         return cls._of_json(tables) if "factors" in tables else cls.from_dict(tables)
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
         """Read what `to_json` wrote."""
-        try:
-            return cls._of_json(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise TableError(f"The schema is not valid JSON: {error}") from None
+        return cls._of_json(parse_json("The schema", text))
 
     @classmethod
     def _of_json(cls, stored: Any) -> Schema:
@@ -122,7 +111,10 @@ class Schema:
                 f"The schema is not of version {VERSION}, which this foliax reads. "
                 "Use the foliax that wrote it, or a newer one."
             )
-        return cls(tuple(parse_table(None, table) for table in stored.get("factors", [])))
+        factors = stored.get("factors")
+        if not isinstance(factors, list):
+            raise TableError("The schema must hold a list of factors.")
+        return cls(tuple(parse_table(None, table) for table in factors))
 
     def to_json(self) -> str:
         """Return JSON text; `from_json` reads it back to an equal schema."""
@@ -170,17 +162,19 @@ class Schema:
             "units": [[axis.unit for axis in axes] for axes in each],
         }
 
-    @contextlib.contextmanager
-    def name_columns_in_errors(self) -> Iterator[None]:
-        """Convert a `ResolutionError` of a coordinate to a `TableError` that names its columns."""
-        try:
-            yield
-        except ResolutionError as error:
-            ends = np.cumsum([factor.kind.manifold().size for factor in self.factors])
-            factor = self.factors[int(np.searchsorted(ends, error.coordinate, side="right"))]
-            columns = ", ".join(factor.columns)
-            what = "Columns" if len(factor.columns) > 1 else "Column"
-            raise TableError(f"{what} {columns}: {error.reason}") from error
+    def name_columns_in_errors(
+        self, frame: pd.DataFrame | None = None, points: np.ndarray | None = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """Convert errors of a fit about single precision to errors about rows and columns.
+
+        Args:
+            frame: The valid rows of the table, to name rows too.
+            points: The same rows as points.
+
+        Returns:
+            A context. In it, a `ResolutionError` or an `OffManifoldError` becomes a `TableError`.
+        """
+        return name_columns_in_errors(self.factors, frame, points)
 
     def select_columns(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a table of the schema's columns only.
@@ -286,13 +280,14 @@ class Schema:
 
 
 def _measure(factor: Factor, uniform: bool) -> Measure:
-    relative = relative_to_uniform(factor.kind.manifold())
-    if uniform and np.isfinite(relative.log_unit):
-        return relative
+    if uniform:
+        relative = relative_to_uniform(factor.kind.manifold())
+        if np.isfinite(relative.log_unit):
+            return relative
     return factor.kind.measure(factor.columns)
 
 
 def _check_unique(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in collections.Counter(names).items():
+        if times > 1:
             raise TableError(f"The schema has the {what} '{name}' twice. Each may appear once.")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from .errors import TableError
+from .errors import TableError, describe_os_error, one_line
 from .factor import ColumnRole, Factor, FactorError, make_factor
 from .grammar import Argument, Call, error_at, parse_calls
 from .kinds import KINDS
+
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
+"""A key of more than a hundred parts, such as a.b.c; a schema has two."""
 
 
 def parse_text(source: str) -> tuple[Factor, ...]:
@@ -26,6 +34,8 @@ def _make_factor(call: Call, source: str) -> Factor:
             raise error_at(source, key.place, f"'{key.text}' is given twice.")
         else:
             options[key.text] = value.text
+    if any(column == "" for _, column in column_roles):
+        raise error_at(source, call.kind.place, "a column has no name. Name it in the table.")
     try:
         return make_factor(name, call.kind.text, column_roles, options)
     except FactorError as error:
@@ -48,6 +58,57 @@ def _place(call: Call, word: str) -> int:
     return (found[-1].key or found[-1].value).place
 
 
+def read_schema_file(path: Path) -> dict[str, Any]:
+    """Read the tables of a .toml or .json file.
+
+    Args:
+        path: The file; its ending is the format.
+
+    Returns:
+        What the file holds, not yet checked.
+
+    Raises:
+        TableError: The file is absent, or is not a table in its format.
+    """
+    try:
+        content = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TableError(f"There is no schema file {path}.") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path} is not a text file in UTF-8. Save it as UTF-8.") from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {describe_os_error(error)}.") from None
+    if path.suffix.lower() == ".toml":
+        tables = _parse_with(_parse_toml, str(path), "TOML", content)
+    else:
+        tables = parse_json(str(path), content)
+    if not isinstance(tables, dict):
+        raise TableError(f"{path}: a schema file must hold a table for each factor.")
+    return tables
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    if _LONG_KEY.search(text):  # tomllib takes minutes for it
+        raise RecursionError
+    return tomllib.loads(text)
+
+
+def parse_json(source: str, text: str) -> Any:
+    """Parse JSON; errors name the source."""
+    return _parse_with(json.loads, source, "JSON", text)
+
+
+def _parse_with(parse: Callable[[str], Any], source: str, format: str, text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise TableError(f"{source} is not valid {format}: {one_line(error)}.") from None
+    except RecursionError:
+        raise TableError(
+            f"{source} is nested too deeply. A schema has a table for each factor."
+        ) from None
+
+
 def parse_table(name: str | None, table: Any) -> Factor:
     """Parse a TOML table or stored JSON of one factor: kind, columns, options (and name)."""
     fields = dict(table) if isinstance(table, dict) else {}
@@ -60,7 +121,7 @@ def parse_table(name: str | None, table: Any) -> Factor:
         raise TableError(f"{at}: it needs columns, e.g. columns = ['depth'].")
     options = fields.pop("options", {})
     if not isinstance(options, dict):
-        raise TableError(f"{at}: options must be a table of option = value, not '{options}'.")
+        raise TableError(f"{at}: options must be a table of option = value.")
     try:
         return make_factor(name, kind, _column_roles(columns), options | fields)
     except FactorError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .history import Block, Record
@@ -23,6 +23,10 @@ class Callback:
     def on_block(self, block: Block) -> None:
         """A block of training steps is done."""
 
+    def reason_to_stop(self) -> str:
+        """Why the fit must end with what it has reached, as `Record.stopped`; "" to go on."""
+        return ""
+
     def restore(self, state: Any, record: Record, fingerprint: str) -> tuple[Any, Record]:
         """The state and record from which a training starts."""
         return state, record
@@ -33,6 +37,11 @@ class Callback:
     def for_part(self, name: str) -> Callback:
         """The callback of one of several trainings that belong to a fit."""
         return self
+
+
+def find_reason_to_stop(callbacks: Sequence[Callback]) -> str:
+    """Return the first reason of a callback to stop; "" where there is none."""
+    return next((why for callback in callbacks if (why := callback.reason_to_stop())), "")
 
 
 class OnBlock(Callback):

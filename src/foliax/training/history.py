@@ -10,6 +10,11 @@ from ..registry import storable
 
 INTERRUPTED = "interrupted"
 """`Record.stopped` of a fit that the user ended; it holds what was reached by then."""
+CUT_SHORT = "cut short"
+"""`Record.stopped` of a fit that the clock ended, far over its time limit.
+
+Another run of the same command may then give another result.
+"""
 
 
 @storable("record.Block")
@@ -38,6 +43,8 @@ class Record:
     best_validation: float = math.nan
     mass: tuple[float, float] | None = None
     """Total mass of the density and its standard error, where it was measured."""
+    work: float = 0.0
+    """Work units of the fit, counted in steps and rows; 0 where the estimator counts none."""
 
     @staticmethod
     def from_json(known: dict) -> Record:

@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity
 from ..density.dataset import Dataset
-from .callbacks import Callback
+from .callbacks import Callback, find_reason_to_stop
 from .checkpoint import fingerprint
 from .history import INTERRUPTED, Block, Record
 from .objectives import AbstractObjective, ImportanceWeighted
@@ -64,17 +64,31 @@ def train(
     """
     training, objective = training or Training(), objective or ImportanceWeighted()
     params, static = partition(density)
-    record = Record(count_parameters(density))
     # Exclude the time limit, so that changing it does not recompile.
     timeless = dataclasses.replace(training, time_limit=0.0)
     source = (None, data.rows) if data.is_sampler else (to_device(data), None)
     run = Run(static, timeless, objective, *source, key)
     held_out = None if validation is None else to_device(validation)
-    state = start_state(params, training)
+    state, record = start_state(params, training), Record(count_parameters(density))
     keepers = [callback for callback in callbacks if callback.keeps_state]
     identity = fingerprint(state, run, held_out) if keepers else ""
     for keeper in keepers:
         state, record = keeper.restore(state, record, identity)
+    state = _run_blocks(run, state, record, training, held_out, callbacks, identity)
+    record.best_step, record.best_validation = int(state.best_step), float(state.best_validation)
+    return eqx.combine(state.best, static), record
+
+
+def _run_blocks(
+    run: Run,
+    state: State,
+    record: Record,
+    training: Training,
+    held_out: Batch | None,
+    callbacks: Sequence[Callback],
+    identity: str,
+) -> State:
+    """Run blocks until one is the last, or until an interrupt; add them to the record."""
     began = time.monotonic() - record.seconds
     tried = 0
     try:
@@ -88,17 +102,17 @@ def train(
             state = _keep_best(after, score, held_out is not None)
             record.seconds = time.monotonic() - began
             block = _note_block(record, state, training, loss, score)
-            for keeper in keepers:
+            for keeper in (callback for callback in callbacks if callback.keeps_state):
                 keeper.save(state, record, identity)
             for callback in callbacks:
                 callback.on_block(block)
+            _stop_if_asked(record, callbacks)
     except KeyboardInterrupt:
         if int(state.step) == 0:
             raise
         record.stopped = INTERRUPTED
         record.events.append(f"Interrupted after step {int(state.step)}: kept the best so far.")
-    record.best_step, record.best_validation = int(state.best_step), float(state.best_validation)
-    return eqx.combine(state.best, static), record
+    return state
 
 
 def _note_block(
@@ -116,6 +130,14 @@ def _note_block(
         record.stopped = f"reached the time limit of {training.time_limit:.0f} s"
         record.events.append(f"Out of time after step {block.step}: kept the best so far.")
     return block
+
+
+def _stop_if_asked(record: Record, callbacks: Sequence[Callback]) -> None:
+    """End the training where a callback has a reason to."""
+    if not record.stopped and (reason := find_reason_to_stop(callbacks)):
+        record.stopped = reason
+        step = record.history[-1].step
+        record.events.append(f"Stopped after step {step} ({reason}): kept the best so far.")
 
 
 def _attempt(run: Run, state: State, held_out: Batch | None) -> tuple[State, float, float, str]:

@@ -25,6 +25,11 @@ Scalar = Float[Array, ""]
 class AbstractObjective(abc.ABC):
     """A loss of a density on weighted rows: a frozen dataclass of numbers."""
 
+    @property
+    def samples_per_row(self) -> int:
+        """How many z the loss of one row takes."""
+        return 1
+
     @abc.abstractmethod
     def value_and_grad(
         self, params: PyTree, static: PyTree, batch: Batch, *, key: PRNGKeyArray
@@ -53,6 +58,10 @@ class ELBO(AbstractObjective):
     samples: int = 1
     cost: float = 1e-3
     over_branches: bool = False
+
+    @property
+    def samples_per_row(self) -> int:
+        return self.samples
 
     def value_and_grad(self, params, static, batch, *, key):
         def loss(params):
@@ -84,6 +93,10 @@ class ImportanceWeighted(AbstractObjective):
 
     samples: int = 8
     cost: float = 1e-3
+
+    @property
+    def samples_per_row(self) -> int:
+        return self.samples
 
     def value_and_grad(self, params, static, batch, *, key):
         def sample_z(params):

@@ -11,7 +11,7 @@ from foliax.density import Dataset
 from foliax.estimators import UnsupportedManifoldError
 from foliax.estimators.mixture import DirectionalMixture, MixtureDensity, find_family
 from foliax.estimators.mixture.em import EM
-from foliax.estimators.mixture.spec import build_density, prepare_rows
+from foliax.estimators.mixture.estimator import build_density, prepare_rows
 from foliax.evaluation import compare, log_prob_once, mean_and_error, total_mass
 from foliax.manifolds import Product, ProjectiveSpace
 from foliax.paper import targets
@@ -185,11 +185,11 @@ def test_many_rows_are_subsampled():
     assert eqx.tree_equal(density, again)
 
 
-def test_the_time_limit_ends_the_search():
-    spec = DirectionalMixture(max_components=64, restarts=1, steps=5).with_time_limit(0.0)
+def test_the_work_limit_ends_the_search():
+    spec = DirectionalMixture(max_components=64, restarts=1, steps=5, max_work=1e-9)
     _, record = fit(spec, TARGETS["S²"].manifold, target_rows("S²")[:300])
     assert record.best_step == 1
-    assert "time limit ended the search" in record.events[-1]
+    assert "work limit ended the search" in record.events[-1]
 
 
 def test_the_same_key_gives_the_same_mixture():

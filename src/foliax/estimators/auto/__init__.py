@@ -1,7 +1,7 @@
 """The default estimator: fit candidates within a time limit and stack them.
 
-`policy` has the numbers and the order of the candidates, `budget` measures what they cost,
-`selection` weights them by held-out likelihood, and `estimator` runs them.
+`policy` has the numbers and the order of the candidates, `budget` counts what they cost, `search`
+fits them, `selection` weights them by held-out likelihood, and `estimator` does all of it.
 May import: the other estimators.
 """
 

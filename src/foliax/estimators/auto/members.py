@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset
-from ..base import AbstractEstimator, FitResult
+from ...manifolds import AbstractManifold
+from ..base import FitResult
+from .policy import Candidate
 
 SCORE_TOLERANCE = 0.1
 """Standard error of a held-out row's log density, in nats, that is good enough to compare by."""
@@ -16,36 +18,40 @@ SCORE_ROUNDS = 2
 """How often a held-out row may be refined."""
 MIN_GAIN_NATS = 0.001
 """Gain on held-out rows that pays for a member, since every member slows evaluation."""
-GAIN_UNIT_SECONDS = 30.0
-"""A member must gain `MIN_GAIN_NATS` for each time as long that evaluating all rows takes."""
+GAIN_WORK_UNITS = 30.0
+"""Work units of evaluating all rows for which a member must gain `MIN_GAIN_NATS` each time."""
 MAX_GAIN_NATS = 0.1
 """A gain that always keeps a member."""
-REFIT_MARGIN = 1.3
-"""Seconds of a refit on all rows, over those of the fit without the held-out ones."""
 
 
 class Member(NamedTuple):
     """A candidate that was fitted, and its log densities of the held-out rows."""
 
-    name: str
-    estimator: AbstractEstimator
+    candidate: Candidate
     result: FitResult
     scores: Float[np.ndarray, " h"]
-    seconds: float = 0.0
-    """Seconds to evaluate as many rows as were given."""
+    evaluation_work: float = 0.0
+    """Work units to evaluate as many rows as were given."""
+
+    @property
+    def name(self) -> str:
+        """The candidate's name."""
+        return self.candidate.name
 
     @property
     def required_gain(self) -> float:
         """Nats that the member must gain on held-out rows."""
-        return min(MAX_GAIN_NATS, MIN_GAIN_NATS * max(1.0, self.seconds / GAIN_UNIT_SECONDS))
+        times = max(1.0, self.evaluation_work / GAIN_WORK_UNITS)
+        return min(MAX_GAIN_NATS, MIN_GAIN_NATS * times)
 
-    def refit_seconds(self, n: int, split_here: bool) -> float:
-        """Seconds to expect of a refit on all n rows; 0 where there is none.
+    def refit_work(self, n: int, manifold: AbstractManifold, *, split_here: bool) -> float:
+        """Work units of a refit on all n rows; 0 where there is none.
 
         `split_here`: whether the held-out rows were taken from the given ones.
         """
-        refits = split_here and self.estimator.uses_all_rows(n)
-        return REFIT_MARGIN * self.result.record.seconds if refits else 0.0
+        estimator = self.candidate.estimator
+        refits = split_here and estimator.uses_all_rows(n)
+        return estimator.fit_work(n, manifold) if refits else 0.0
 
 
 def score_held_out(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset, Stacked
-from ...training import Record, TrainingDivergedError
+from ...training import Callback, Record, TrainingDivergedError
+from ...training.callbacks import find_reason_to_stop
 from ..base import FitError
 from ..weights import mixture_weights
+from .budget import Budget
 from .members import MIN_GAIN_NATS, Member
 
 FAILURES = (
@@ -43,7 +45,7 @@ def stacking_weights(
             pi, score = np.eye(len(members))[number], alone
     record.events += [
         f"{m.name}: left out, because it gains less than {m.required_gain:.4f} nats and takes "
-        f"{m.seconds:.0f} s to evaluate as many rows as were given."
+        f"about {m.evaluation_work:.0f} s to evaluate as many rows as were given."
         for p, m in zip(pi, members, strict=True)
         if p == 0 and m.required_gain > MIN_GAIN_NATS
     ]
@@ -88,34 +90,39 @@ def prune_members(
 def refit_on_all_rows(
     members: list[Member],
     data: Dataset,
-    seconds: float,
+    budget: Budget,
     *,
     split_here: bool,
     key: PRNGKeyArray,
     record: Record,
+    callbacks: Sequence[Callback] = (),
 ) -> list[Member]:
-    """Refit the kernels on all rows after stacking, while time is left.
+    """Refit the kernels on all rows after stacking, while work is left.
 
     Args:
         members: Those that were chosen.
         data: All rows.
-        seconds: What is left of the time limit.
+        budget: The work of the run.
         split_here: Whether the held-out rows were taken from `data`.
         key: Chooses what is random in a fit.
         record: Gets an event for each refit.
+        callbacks: Asked before each refit whether to stop.
     """
     found = []
     for member in members:
-        if 0 < member.refit_seconds(len(data), split_here) < seconds:
-            began = time.monotonic()
+        work = member.refit_work(len(data), data.manifold, split_here=split_here)
+        if 0 < work <= budget.left and (reason := find_reason_to_stop(callbacks)):
+            record.stopped = reason
+            record.events.append(f"{member.name}: not refitted on all rows, {reason}.")
+        elif 0 < work <= budget.left:
+            budget.spend(work)
             try:
-                member = member._replace(result=member.estimator.fit(data, key=key))
-                event = f"refitted on all {len(data)} rows"
+                result = member.candidate.estimator.fit(data, key=key)
+                member = member._replace(result=result)
+                event = f"refitted on all {len(data)} rows, {result.record.seconds:.1f} s"
             except FAILURES as error:
                 event = f"not refitted on all rows. {error}"
-            taken = time.monotonic() - began
-            seconds -= taken
-            record.events.append(f"{member.name}: {event}, {taken:.1f} s")
+            record.events.append(f"{member.name}: {event}")
         found.append(member)
     return found
 

@@ -11,6 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 Point = Float[Array, " size"]
 Scalar = Float[Array, ""]
 
+PAIR_WORK_UNITS = 2.5e-9
+"""Work units of one kernel at one row: a distance, and an exponential for each component."""
+
 
 class AbstractKernels(eqx.Module):
     """Several normalised densities, the components of a mixture. Each is a sum over the same rows.
@@ -48,6 +51,11 @@ class AbstractKernels(eqx.Module):
     @abc.abstractmethod
     def sample(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         """Draw one point from a component."""
+
+    @property
+    def pair_work(self) -> float:
+        """Work units of one kernel of one component at one row."""
+        return PAIR_WORK_UNITS
 
     @property
     @abc.abstractmethod

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree
 
-from ...manifolds.base import as_points
+from ...manifolds.points import as_points
 from ..base import FitError
 from .space import Space
 

@@ -17,6 +17,7 @@ from ...density.mixture import choose_components, sample_by_component
 from ...manifolds import AbstractManifold
 from ...registry import storable
 from .base import AbstractKernels, Point
+from .cost import count_reaching_pairs
 from .pruning import MIN_PRUNING_WORK, evaluate_pruned
 from .space import Space
 
@@ -124,6 +125,10 @@ class KernelDensity(AbstractDensity):
         """The number of rows, in units of 24: a processor's cache must hold them."""
         arrays = jax.tree.leaves(eqx.filter(self.parts, eqx.is_array))
         return max(1, max((len(a) for a in arrays if a.ndim), default=1) // 24)
+
+    @property
+    def evaluation_work(self) -> float:
+        return sum(part.pair_work * count_reaching_pairs(part) for part in self.parts)
 
     def refine(self) -> KernelDensity:
         return self

@@ -14,12 +14,20 @@ from scipy.spatial import KDTree
 
 from ...density import Dataset
 from ...density.blocks import assign_folds
+from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback
 from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative_bandwidths
 from .base import AbstractKernels
 from .components import ScaleKernels
+from .cost import (
+    MIN_SHAPED_ROWS,
+    SHAPING_WORK_UNITS,
+    has_kernels,
+    kernel_scale,
+    local_kernel_work,
+)
 from .data import DistinctRows
 from .density import KernelDensity
 from .mixing import fit_mixture
@@ -108,6 +116,23 @@ class LocalKernel(AbstractEstimator):
     @property
     def keeps_broad_component(self) -> bool:
         return True
+
+    def serves(self, manifold: AbstractManifold) -> bool:
+        return has_kernels(manifold)
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        return local_kernel_work(min(n, self.scales.max_rows), manifold)
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        return self.within(0.0, n, manifold).fit_work(n, manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> LocalKernel:
+        per_row = kernel_scale(manifold) * SHAPING_WORK_UNITS
+        rows = int((work - local_kernel_work(0, manifold)) / per_row)
+        most = min(self.scales.max_rows, max(MIN_SHAPED_ROWS, rows))
+        if n <= most:
+            return self
+        return dataclasses.replace(self, scales=dataclasses.replace(self.scales, max_rows=most))
 
     def uses_all_rows(self, n: int) -> bool:
         return self.scales.uses_all_rows(n)

@@ -52,8 +52,7 @@ def local_kernels(
     Returns:
         A list of kernels for each number of neighbours.
     """
-    space = tangents.space
-    images = list_orbits(space.manifold, data.rows)
+    images = list_orbits(tangents.space.manifold, data.rows)
     (n, order, size), dtype = images.shape, data.rows.dtype
     rows = jnp.asarray(images.reshape(-1, size), dtype)
     most = max(1, min(max(neighbours), n - 1))
@@ -80,7 +79,7 @@ def local_kernels(
                 tuple(jnp.asarray(pad_to_power_of_two(each), dtype) for each in levels),
                 jnp.asarray(widths, dtype),
                 jnp.asarray(relative, dtype),
-                tuple(int(c) for c in np.flatnonzero(space.rounded_mask())),
+                tuple(int(c) for c in np.flatnonzero(tangents.space.rounded_mask())),
             )
         )
     return found

@@ -13,11 +13,19 @@ from jaxtyping import PRNGKeyArray
 
 from ...density import Dataset
 from ...density.blocks import split_blocks
+from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback, Record
 from ..base import AbstractEstimator, FitResult, named_estimator
 from .bandwidths import find_relative_bandwidths, leave_one_out, select_concentrations
 from .components import ScaleKernels
+from .cost import (
+    MIN_SCORED_ROWS,
+    SCORING_WORK_UNITS,
+    has_kernels,
+    kernel_scale,
+    scale_mixture_work,
+)
 from .data import DistinctRows, fraction_within, merge_nearby_rows
 from .density import KernelDensity
 from .mixing import (
@@ -117,6 +125,21 @@ class ScaleMixtureKernel(AbstractEstimator):
     @property
     def keeps_broad_component(self) -> bool:
         return True
+
+    def serves(self, manifold: AbstractManifold) -> bool:
+        return has_kernels(manifold)
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        return scale_mixture_work(n, self.max_rows, manifold)
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        return self.within(0.0, n, manifold).fit_work(n, manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> ScaleMixtureKernel:
+        per_row = kernel_scale(manifold) * SCORING_WORK_UNITS
+        rows = int((work - scale_mixture_work(n, 0, manifold)) / per_row)
+        most = min(self.max_rows, max(MIN_SCORED_ROWS, rows))
+        return self if n <= most else dataclasses.replace(self, max_rows=most)
 
     def uses_all_rows(self, n: int) -> bool:
         return n <= self.max_rows

@@ -15,6 +15,9 @@ from .base import AbstractKernels, Point
 from .space import Space
 from .terms import log_cell, log_sum, sample_row, select_levels, sum_level_masses
 
+PAIR_WORK_UNITS = 1.5e-8
+"""Work units of one kernel of one width at one row: tangent coordinates, and an exponential."""
+
 
 @storable("rivals.Tangents")
 class Tangents(eqx.Module):
@@ -107,6 +110,10 @@ class LocalKernels(AbstractKernels):
     @property
     def n_components(self) -> int:
         return len(self.widths)
+
+    @property
+    def pair_work(self) -> float:
+        return PAIR_WORK_UNITS
 
     @property
     def bandwidths(self) -> Float[np.ndarray, " h"]:

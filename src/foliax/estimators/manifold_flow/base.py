@@ -6,6 +6,7 @@ import abc
 from collections.abc import Sequence
 from typing import TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -13,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...density import AbstractDensity, Dataset, PushForward, Sampler
 from ...manifolds import AbstractManifold
 from ...training import Callback, Likelihood, ReverseKL, Training, train
-from ..base import MAX_HELD_OUT_ROWS, AbstractEstimator, FitResult
+from ..base import MAX_HELD_OUT_ROWS, AbstractEstimator, FitResult, UnsupportedManifoldError
 
 D = TypeVar("D", bound=AbstractDensity)
 
@@ -27,6 +28,13 @@ class AbstractManifoldFlow(AbstractEstimator):
     @abc.abstractmethod
     def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> PushForward:
         """The untrained density."""
+
+    def serves(self, manifold: AbstractManifold) -> bool:
+        try:
+            eqx.filter_eval_shape(lambda key: self.build(manifold, key=key), jax.random.key(0))
+        except UnsupportedManifoldError:
+            return False
+        return True
 
     def _fit(
         self,

@@ -50,17 +50,19 @@ class CircularSplineFlow(AbstractManifoldFlow):
 
 @functools.singledispatch
 def bijection(
-    where: AbstractManifold, spec: CircularSplineFlow, key: PRNGKeyArray
+    manifold: AbstractManifold, estimator: CircularSplineFlow, key: PRNGKeyArray
 ) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(spec, where, "tori")
+    raise unsupported(estimator, manifold, "tori")
 
 
 @bijection.register
-def _(where: Torus, spec: CircularSplineFlow, key: PRNGKeyArray) -> AbstractBijection:
-    if spec.coupling and where.dim < 2:
-        raise unsupported(spec, where, "tori of at least two angles when coupling")
-    kind = Coupling if spec.coupling else Autoregressive
-    keys = jax.random.split(key, spec.layers)
-    circle_map = CircularSpline(spec.bins)
-    return Chain(tuple(kind(circle_map, where.dim, spec.width, spec.depth, key=k) for k in keys))
+def _(manifold: Torus, estimator: CircularSplineFlow, key: PRNGKeyArray) -> AbstractBijection:
+    if estimator.coupling and manifold.dim < 2:
+        raise unsupported(estimator, manifold, "tori of at least two angles when coupling")
+    kind = Coupling if estimator.coupling else Autoregressive
+    keys = jax.random.split(key, estimator.layers)
+    circle_map = CircularSpline(estimator.bins)
+    return Chain(
+        tuple(kind(circle_map, manifold.dim, estimator.width, estimator.depth, key=k) for k in keys)
+    )

@@ -41,9 +41,9 @@ class ExponentialFlow(AbstractEstimator):
         if not math.pi < self.radius < 2 * math.pi:
             raise ValueError(f"ExponentialFlow needs π < radius < 2π, got {self.radius:.4g}.")
 
-    def build(self, where: AbstractManifold, *, key: PRNGKeyArray) -> DequantizedDensity:
+    def build(self, manifold: AbstractManifold, *, key: PRNGKeyArray) -> DequantizedDensity:
         """The untrained density."""
-        g = rotation_vectors(where, self)
+        g = rotation_vectors(manifold, self)
         k1, k2 = jax.random.split(key)
         flow = self.ambient.build(3, shift=jnp.zeros(3), scale=jnp.full(3, 2.0), key=k1)
         nothing = dequantizers.build(dequantizers.HeavyTailed(), g, key=k2)
@@ -70,13 +70,13 @@ class ExponentialFlow(AbstractEstimator):
 
 
 @functools.singledispatch
-def rotation_vectors(where: AbstractManifold, spec: ExponentialFlow) -> ExponentialMap:
+def rotation_vectors(manifold: AbstractManifold, estimator: ExponentialFlow) -> ExponentialMap:
     """The exponential map onto a manifold."""
-    raise unsupported(spec, where, "SO(3)")
+    raise unsupported(estimator, manifold, "SO(3)")
 
 
 @rotation_vectors.register
-def _(where: SpecialOrthogonal, spec: ExponentialFlow) -> ExponentialMap:
-    if where.n != 3:
-        raise unsupported(spec, where, "SO(3)")
-    return ExponentialMap(where, window=1)
+def _(manifold: SpecialOrthogonal, estimator: ExponentialFlow) -> ExponentialMap:
+    if manifold.n != 3:
+        raise unsupported(estimator, manifold, "SO(3)")
+    return ExponentialMap(manifold, window=1)

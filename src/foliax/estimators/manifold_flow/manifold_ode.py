@@ -42,13 +42,15 @@ class ManifoldODE(AbstractManifoldFlow):
 
 
 @functools.singledispatch
-def bijection(where: AbstractManifold, spec: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
+def bijection(
+    manifold: AbstractManifold, estimator: ManifoldODE, key: PRNGKeyArray
+) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(spec, where, "spheres")
+    raise unsupported(estimator, manifold, "spheres")
 
 
 @bijection.register
-def _(where: Sphere, spec: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
-    field = TanhField(where.size, spec.width, spec.depth, key=key)
-    flow = TangentFlow(field, spec.rtol, spec.atol, spec.max_steps)
-    return GridFlow(flow, spec.steps, spec.cost)
+def _(manifold: Sphere, estimator: ManifoldODE, key: PRNGKeyArray) -> AbstractBijection:
+    field = TanhField(manifold.size, estimator.width, estimator.depth, key=key)
+    flow = TangentFlow(field, estimator.rtol, estimator.atol, estimator.max_steps)
+    return GridFlow(flow, estimator.steps, estimator.cost)

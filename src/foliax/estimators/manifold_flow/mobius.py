@@ -44,16 +44,27 @@ class MobiusFlow(AbstractManifoldFlow):
 
 
 @functools.singledispatch
-def bijection(where: AbstractManifold, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+def bijection(
+    manifold: AbstractManifold, estimator: MobiusFlow, key: PRNGKeyArray
+) -> AbstractBijection:
     """The untrained flow of a manifold."""
-    raise unsupported(spec, where, "spheres and tori")
+    raise unsupported(estimator, manifold, "spheres and tori")
 
 
 @bijection.register
-def _(where: Torus, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
-    return Autoregressive(Mobius(spec.centres), where.dim, spec.width, spec.depth, key=key)
+def _(manifold: Torus, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+    return Autoregressive(
+        Mobius(estimator.centres), manifold.dim, estimator.width, estimator.depth, key=key
+    )
 
 
 @bijection.register
-def _(where: Sphere, spec: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
-    return Recursive(Mobius(spec.centres), where.dim, spec.bins, spec.width, spec.depth, key=key)
+def _(manifold: Sphere, estimator: MobiusFlow, key: PRNGKeyArray) -> AbstractBijection:
+    return Recursive(
+        Mobius(estimator.centres),
+        manifold.dim,
+        estimator.bins,
+        estimator.width,
+        estimator.depth,
+        key=key,
+    )

@@ -6,8 +6,9 @@ May import: `estimators.base` and everything below `estimators`.
 """
 
 from .base import AbstractComponents, AbstractFamily, MixtureDensity
+from .estimator import DirectionalMixture
+from .lookup import find_family
 from .rotations import MatrixFisherComponents, MatrixFisherFamily
-from .spec import DirectionalMixture, find_family
 from .sphere import VonMisesFisherComponents, VonMisesFisherFamily
 from .torus import WrappedNormalComponents, WrappedNormalFamily
 

@@ -46,6 +46,11 @@ class AbstractFamily(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def step_work(self) -> float:
+        """Work units of one row and one component in a step of EM."""
+
+    @property
+    @abc.abstractmethod
     def name(self) -> str:
         """The family's name in the record of a fit."""
 

@@ -16,6 +16,9 @@ from ...manifolds.quaternions import quaternion_of_rotation, rotation_of_quatern
 from ...registry import storable
 from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 
+STEP_WORK_UNITS = 3.5e-7
+"""Work units of one row and one component in a step of EM: three squares, and an exponential."""
+
 
 @storable("rivals.MatrixFisherComponents")
 class MatrixFisherComponents(AbstractComponents):
@@ -69,6 +72,10 @@ class MatrixFisherFamily(AbstractFamily):
     """
 
     max_concentration: float
+
+    @property
+    def step_work(self) -> float:
+        return STEP_WORK_UNITS
 
     @property
     def name(self) -> str:

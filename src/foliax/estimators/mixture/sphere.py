@@ -15,6 +15,8 @@ from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares
 
 MIN_CONCENTRATION = 1e-4
 """The smallest κ, which is uniform for all practical purposes; the sampler needs κ > 0."""
+STEP_WORK_UNITS = 6e-8
+"""Work units of one row and one component in a step of EM, on S²: mostly an exponential."""
 
 
 @storable("rivals.VonMisesFisherComponents")
@@ -59,6 +61,10 @@ class VonMisesFisherFamily(AbstractFamily):
 
     d: int
     max_concentration: float
+
+    @property
+    def step_work(self) -> float:
+        return STEP_WORK_UNITS * (1 + self.d / 20)
 
     @property
     def name(self) -> str:

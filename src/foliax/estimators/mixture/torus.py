@@ -22,6 +22,8 @@ MAX_WRAPPED_ANGLES = 4
 """Angles of a component that may have several images, so that there are at most 81 in all."""
 MIN_SHARE = 1e-12
 """The share of a row below which a component ignores it."""
+IMAGE_WORK_UNITS = 9e-8
+"""Work units of one image of one row and one component in a step of EM: mostly an exponential."""
 
 
 @storable("rivals.WrappedNormalComponents")
@@ -94,6 +96,10 @@ class WrappedNormalFamily(AbstractFamily):
 
     d: int
     max_concentration: float
+
+    @property
+    def step_work(self) -> float:
+        return IMAGE_WORK_UNITS * 3 ** min(self.d, MAX_WRAPPED_ANGLES)
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ def number(raw: Any) -> float:
     """Read a finite number."""
     try:
         value = float(raw)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"must be a number, not '{raw}'.") from None
     if not np.isfinite(value) or isinstance(raw, bool):
         raise ValueError(f"must be a finite number, not '{raw}'.")

@@ -35,7 +35,7 @@ def orthonormal_checks(matrices: Matrices) -> Iterator[Check]:
     singular = are_singular(matrices)
     yield Check(singular, lambda row: "the matrix is singular, so it is not a frame. Drop the row.")
     yield Check(
-        ~singular & (orthonormality_gaps(matrices) > 2 * TOLERANCE),
+        ~singular & ~(orthonormality_gaps(matrices) <= 2 * TOLERANCE),
         lambda row: (
             "the columns of the matrix are not orthonormal: MᵀM differs from the identity by "
             f"{orthonormality_gaps(row.reshape(1, *matrices.shape[1:]))[0]:.3g}. Is it row by row? "

@@ -56,7 +56,10 @@ class RotvecKind(Kind):
         return axis_labels(columns, self.unit)
 
     def project(self, values: Values) -> Values:
-        return self.decode(self.encode(values))
+        nearest = values.copy()
+        finite = np.isfinite(np.linalg.norm(values, axis=1))
+        nearest[finite] = self.decode(self.encode(values[finite]))
+        return nearest
 
     def suspicions(self, values: Values) -> Iterator[Suspicion]:
         yield from unit_suspicions(values, self.unit)

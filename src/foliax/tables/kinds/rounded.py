@@ -15,6 +15,9 @@ from .labels import axis_labels, per_column
 from .options import boolean, number, option, positive_number, word
 from .whole_numbers import resolution_suspicions
 
+MAX_STEPS_PER_UNIT = 1e15
+"""Steps in a unit that a float64 can count exactly."""
+
 
 @column_kind("rounded", order=160)
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +46,9 @@ class RoundedKind(Kind):
         steps = (values - self.offset) / self.step
         slack = 1e-6 + 8 * np.finfo(float).eps * np.abs(steps)
         start = f" from {self.offset:.9g}" if self.offset else ""
+        # An overflow to infinity is no multiple of the step.
         yield Check(
-            np.abs(steps - np.round(steps)) > slack,
+            ~(np.abs(steps - np.round(steps)) <= slack),
             lambda v: (
                 f"{v:.9g} is not a multiple of the step {self.step:.9g}{start}; the nearest is "
                 f"{self._nearest(np.array([v]))[0]:.9g}. Use a finer step, or move it there "
@@ -55,7 +59,7 @@ class RoundedKind(Kind):
     def _nearest(self, values: np.ndarray) -> np.ndarray:
         steps = np.round((values - self.offset) / self.step)
         # 48 × 0.1 is 4.800000000000001, but 48 / 10 is the 4.8 that the user has.
-        per_unit = round(1 / self.step)
+        per_unit = round(min(1 / self.step, MAX_STEPS_PER_UNIT))
         exact = per_unit > 0 and abs(per_unit * self.step - 1) < 1e-12
         return self.offset + (steps / per_unit if exact else steps * self.step)
 

@@ -1,12 +1,13 @@
-"""Quotients Y/G: the one place in `plots` that treats them apart from other manifolds."""
+"""The symmetry group of a quotient Y/G, as plots show it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..manifolds import AbstractManifold, Quotient
+if TYPE_CHECKING:
+    from .base import AbstractManifold
 
 
 class Symmetry(NamedTuple):
@@ -47,11 +48,3 @@ class Symmetry(NamedTuple):
         if self.actions is None:
             return rows
         return np.einsum("gij,nj->ngi", self.actions, rows).reshape(-1, self.base.size)
-
-
-def symmetry_of(manifold: AbstractManifold) -> Symmetry:
-    """The symmetry of a manifold; trivial if it is not a quotient."""
-    if isinstance(manifold, Quotient):
-        group = tuple(manifold.group)
-        return Symmetry(manifold.base, group, manifold.side, manifold._actions())
-    return Symmetry(manifold)

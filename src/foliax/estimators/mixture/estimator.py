@@ -1,9 +1,8 @@
-"""The mixture estimator: the family for a manifold, and the choice of K."""
+"""The mixture estimator, and its choice of K."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Sequence
 from typing import Literal
@@ -14,20 +13,29 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ...density import Dataset
-from ...manifolds import AbstractManifold, SpecialOrthogonal, Sphere, Torus
+from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Block, Callback, Record
-from ..base import AbstractEstimator, FitError, FitResult, unsupported
+from ...training.callbacks import find_reason_to_stop
+from ..base import AbstractEstimator, FitError, FitResult, UnsupportedManifoldError
 from .base import AbstractFamily, MixtureDensity
 from .em import EM, EMResult, Mixture, PreparedRows
-from .rotations import MatrixFisherFamily
-from .sphere import VonMisesFisherFamily
-from .torus import WrappedNormalFamily
+from .lookup import find_family
 
 SHORT_RUN_STEPS = 10
 """Steps of EM from each random start, enough to tell good starts from bad ones."""
 MAX_WORSE_IN_A_ROW = 2
 """Numbers of components in a row that score worse before the search ends."""
+START_WORK_UNITS = 1.0
+"""Work units of a fit to no rows: imports and the first calls of the libraries."""
+TYPICAL_STEPS = 100
+"""Steps of EM until a step gains less than the tolerance, typically."""
+MIN_WORK_UNITS = 5.0
+"""Work units with which the search gets far enough to be worth a start."""
+ROWS_WORK_SHARE = 0.5
+"""Share of the work that all numbers of components may take; more steps may be needed."""
+MIN_SUBSAMPLE_ROWS = 10_000
+"""The least rows of a subsample, since fewer rows show fewer components."""
 
 
 @storable(
@@ -35,7 +43,8 @@ MAX_WORSE_IN_A_ROW = 2
     renamed_fields={
         "held_out": "validation_fraction",
         "sharpest": "max_concentration",
-        "seconds": "time_limit",
+        "seconds": "max_work",
+        "time_limit": "max_work",
     },
 )
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +66,8 @@ class DirectionalMixture(AbstractEstimator):
         tolerance: The gain in nats per row below which EM stops.
         max_concentration: The largest concentration, 1/variance.
         max_rows: Rows beyond this number are subsampled: more hardly change a mixture.
-        time_limit: Seconds after which no larger K is tried; 0 sets no limit.
+        max_work: Work units after which no larger K is tried; 0 sets no limit. They are counted in
+            steps, rows and components, so that equal keys give equal results.
 
     Raises:
         ValueError: A setting is out of range.
@@ -72,7 +82,7 @@ class DirectionalMixture(AbstractEstimator):
     tolerance: float = 1e-5
     max_concentration: float = 1e6
     max_rows: int = 50_000
-    time_limit: float = 0.0
+    max_work: float = 0.0
 
     def __post_init__(self):
         least = 1 if self.components is None else self.components
@@ -98,8 +108,33 @@ class DirectionalMixture(AbstractEstimator):
                 f"1e8 and tolerance >= 0, got {self}."
             )
 
-    def with_time_limit(self, seconds: float) -> DirectionalMixture:
-        return dataclasses.replace(self, time_limit=max(seconds, 1e-3))
+    def serves(self, manifold: AbstractManifold) -> bool:
+        try:
+            self._family(manifold)
+        except UnsupportedManifoldError:
+            return False
+        return True
+
+    def _family(self, manifold: AbstractManifold) -> AbstractFamily:
+        return find_family(manifold, self, self.max_concentration)
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        n = min(n, self.max_rows)
+        work = START_WORK_UNITS + n * self._row_work(n, manifold)
+        return min(work, self.max_work) if self.max_work else work
+
+    def _row_work(self, n: int, manifold: AbstractManifold) -> float:
+        """Work units of one of n rows, if all numbers of components are tried."""
+        steps = self.restarts * SHORT_RUN_STEPS + min(TYPICAL_STEPS, self.steps)
+        return steps * sum(self.grid(n)) * self._family(manifold).step_work
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        return min(MIN_WORK_UNITS, self.fit_work(n, manifold))
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> DirectionalMixture:
+        rows = int(ROWS_WORK_SHARE * work / self._row_work(n, manifold))
+        most = min(self.max_rows, max(MIN_SUBSAMPLE_ROWS, rows))
+        return dataclasses.replace(self, max_rows=most, max_work=max(work, 1e-3))
 
     def _fit(
         self,
@@ -111,9 +146,8 @@ class DirectionalMixture(AbstractEstimator):
     ) -> FitResult[MixtureDensity]:
         started = time.perf_counter()
         manifold = data.manifold
-        em = EM(
-            find_family(manifold, self), manifold.log_total_volume(), self.steps, self.tolerance
-        )
+        family = self._family(manifold)
+        em = EM(family, manifold.log_total_volume(), self.steps, self.tolerance)
         if len(data) < max(2, self.components or 1):
             raise FitError(
                 f"{len(data)} rows are too few for {self.components or 'a choice of'} components: "
@@ -130,14 +164,19 @@ class DirectionalMixture(AbstractEstimator):
                 train = prepare_rows(em.family, kept)
             scored = prepare_rows(em.family, validation)
         random = np.random.default_rng(np.asarray(jax.random.key_data(seed_key)).tolist())
-        mixture, record = self._choose_components(em, train, scored, random)
+        mixture, record = self._choose_components(em, train, scored, random, callbacks)
         if scored is not None and len(train.rows) < len(everything.rows):
             mixture = _run_to_the_end(em, mixture, everything).mixture
         record.seconds = time.perf_counter() - started
         return FitResult(build_density(manifold, em.family, mixture), record)
 
     def _choose_components(
-        self, em: EM, data: PreparedRows, scored: PreparedRows | None, random: np.random.Generator
+        self,
+        em: EM,
+        data: PreparedRows,
+        scored: PreparedRows | None,
+        random: np.random.Generator,
+        callbacks: Sequence[Callback],
     ) -> tuple[Mixture, Record]:
         """Find the mixture of the smallest score, BIC/2n or the held-out loss; record every K."""
         best, least, worse, record, begun = None, np.inf, 0, Record(0), time.perf_counter()
@@ -158,16 +197,23 @@ class DirectionalMixture(AbstractEstimator):
                 f"K = {k}: {len(mixture.weights) - 1} components alive after {len(values)} steps, "
                 f"score {score:.4f}."
             )
+            steps = self.restarts * SHORT_RUN_STEPS + len(values)
+            record.work += len(data.rows) * k * steps * em.family.step_work
             if worse == MAX_WORSE_IN_A_ROW:
                 break
-            if 0 < self.time_limit < time.perf_counter() - begun:
-                record.events.append(f"The time limit ended the search after K = {k}.")
+            if 0 < self.max_work < record.work:
+                record.events.append(f"The work limit ended the search after K = {k}.")
+                break
+            if reason := find_reason_to_stop(callbacks):
+                record.stopped = reason
+                record.events.append(f"Stopped after K = {k} ({reason}): kept the best so far.")
                 break
         if best is None:
             raise FloatingPointError(
                 "No mixture has a finite likelihood. Check the rows for extreme values."
             )
-        record.stopped = f"{em.family.name}, K = {record.best_step} by {self._chosen_by()}"
+        found = f"{em.family.name}, K = {record.best_step} by {self._chosen_by()}"
+        record.stopped = record.stopped or found
         return best, record
 
     def grid(self, rows: int) -> list[int]:
@@ -221,42 +267,8 @@ def prepare_rows(family: AbstractFamily, data: Dataset) -> PreparedRows:
 
 
 def build_density(
-    where: AbstractManifold, family: AbstractFamily, mixture: Mixture
+    manifold: AbstractManifold, family: AbstractFamily, mixture: Mixture
 ) -> MixtureDensity:
     """Build the density of a mixture that EM found."""
     log_weights = jnp.array(np.log(mixture.weights))
-    return MixtureDensity(where, family.build(mixture.parameters), log_weights)
-
-
-@functools.singledispatch
-def find_family(where: AbstractManifold, spec: DirectionalMixture) -> AbstractFamily:
-    """Find the family for a manifold; register others by type with `find_family.register`.
-
-    Args:
-        where: The manifold.
-        spec: The estimator, whose `max_concentration` the family obeys.
-
-    Returns:
-        The family.
-
-    Raises:
-        UnsupportedManifoldError: No family is registered for the manifold.
-    """
-    raise unsupported(spec, where, "spheres, tori and SO(3)")
-
-
-@find_family.register
-def _(where: Sphere, spec: DirectionalMixture) -> AbstractFamily:
-    return VonMisesFisherFamily(where.d, spec.max_concentration)
-
-
-@find_family.register
-def _(where: Torus, spec: DirectionalMixture) -> AbstractFamily:
-    return WrappedNormalFamily(where.d, spec.max_concentration)
-
-
-@find_family.register
-def _(where: SpecialOrthogonal, spec: DirectionalMixture) -> AbstractFamily:
-    if where.n != 3:
-        raise unsupported(spec, where, "spheres, tori and SO(3)")
-    return MatrixFisherFamily(spec.max_concentration)
+    return MixtureDensity(manifold, family.build(mixture.parameters), log_weights)

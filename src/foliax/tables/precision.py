@@ -1,0 +1,60 @@
+"""Errors of a fit about single precision, in the words of the user's table."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ..manifolds import OffManifoldError
+from ..manifolds.local import ResolutionError, Unchanged
+from ..manifolds.points import check_points_on_device
+from .errors import TableError
+from .factor import Factor
+from .row_names import row_name
+
+
+@contextlib.contextmanager
+def name_columns_in_errors(
+    factors: Sequence[Factor], frame: pd.DataFrame | None, points: np.ndarray | None
+) -> Iterator[None]:
+    """Convert errors of a fit to `TableError`; see `Schema.name_columns_in_errors`."""
+    try:
+        yield
+    except ResolutionError as error:
+        ends = np.cumsum([factor.kind.manifold().size for factor in factors])
+        factor = factors[int(np.searchsorted(ends, error.coordinate, side="right"))]
+        what = "Columns" if len(factor.columns) > 1 else "Column"
+        raise TableError(f"{what} {', '.join(factor.columns)}: {error.reason}") from error
+    except OffManifoldError as error:
+        found = None
+        if frame is not None and points is not None:
+            found = _describe_unresolved_row(factors, frame, points)
+        if found is None:
+            raise
+        raise TableError(found) from error
+
+
+def _describe_unresolved_row(
+    factors: Sequence[Factor], frame: pd.DataFrame, points: np.ndarray
+) -> str | None:
+    """Name the first row that is no point in single precision; None if all rows are."""
+    sizes = [factor.kind.manifold().size for factor in factors]
+    parts = np.split(points, np.cumsum(sizes)[:-1], axis=1)
+    for factor, part in zip(factors, parts, strict=True):
+        manifold = factor.kind.manifold()
+        local = manifold.local_coordinates(part) or Unchanged(manifold)
+        try:
+            check_points_on_device(local.working, local.encode(part)[0])
+        except OffManifoldError as error:
+            row = error.row or 0
+            values = ", ".join(f"{value:.9g}" for value in factor.kind.decode(part[[row]])[0])
+            what = "columns" if len(factor.columns) > 1 else "column"
+            return (
+                f"{row_name(frame, row)}, {what} {', '.join(factor.columns)}: {values} is too far "
+                "from the other rows for single precision. Correct it, drop the row, or declare "
+                "another kind of column."
+            )
+    return None

@@ -1,0 +1,73 @@
+"""Names of rows as users count them, also after rows were dropped or shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+FILE_ROWS = "foliax_file_rows"
+"""Key of `frame.attrs` that holds the `FileRows` of a table that was read from a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileRows:
+    """The rows of a file; the labels of a table's index are their numbers, from 0.
+
+    Attributes:
+        count: The number of rows in the file.
+        lines: The line in which each row starts; None if the file has no lines.
+    """
+
+    count: int
+    lines: Sequence[int] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FileRows:
+        """Return the same object: pandas copies `attrs` with every operation on a table."""
+        return self
+
+
+def number_rows(frame: pd.DataFrame, lines: Sequence[int] | None = None) -> pd.DataFrame:
+    """Number the rows of a table as they are in its file, so that errors can name them.
+
+    Args:
+        frame: The table as it was read, which is changed.
+        lines: The line in which each row starts; None if the file has no lines.
+
+    Returns:
+        The same table.
+    """
+    # Not a RangeIndex: `row_name` must see whether someone has reset the index.
+    frame.index = pd.Index(np.arange(len(frame)))
+    frame.attrs = {FILE_ROWS: FileRows(len(frame), lines)}
+    return frame
+
+
+def row_name(frame: pd.DataFrame, position: int) -> str:
+    """Name a row as users count it: from 1, with its line if the table is from a text file.
+
+    Args:
+        frame: A table, whose rows may be a part of a file's rows in any order.
+        position: The position of the row in the table, from 0.
+
+    Returns:
+        For example "Row 17 (line 18)".
+    """
+    rows = frame.attrs.get(FILE_ROWS)
+    if not isinstance(rows, FileRows) or _is_renumbered(frame, rows):
+        return f"Row {position + 1}"
+    number = int(frame.index[position])
+    line = f" (line {rows.lines[number]})" if rows.lines is not None else ""
+    return f"Row {number + 1}{line}"
+
+
+def _is_renumbered(frame: pd.DataFrame, rows: FileRows) -> bool:
+    """Whether the index was replaced, so that its labels are no numbers of the file's rows."""
+    index = frame.index
+    if isinstance(index, pd.RangeIndex) or not pd.api.types.is_integer_dtype(index.dtype):
+        return True
+    numbers = index.to_numpy()
+    return bool((numbers < 0).any() or (numbers >= rows.count).any())
