@@ -55,7 +55,7 @@ def test_fit_holds_out_whole_blocks(track, tmp_path):
 def test_compare_holds_out_whole_blocks(track, monkeypatch):
     seen = {}
 
-    def compare(schema, train, test, names, **others):
+    def compare(schema, train, test, names, settings, **others):
         seen["blocks"] = (set(train.blocks), set(test.blocks))
         scores = np.random.default_rng(0).normal(size=len(test))
         return [comparison.Entry("kernel", scores, test.weights, blocks=test.blocks)]
