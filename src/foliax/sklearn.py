@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from . import io
 from .density import Dataset, Evaluation
+from .density.blocks import as_blocks
 from .estimators import get_estimator
 from .evaluation.mass import check_total_mass, mass_is_off
 from .io import model_file
@@ -33,8 +34,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: "auto",
     "kernel", "local kernel", "mixture", "flow" or an estimator. `time_limit`: seconds for auto.
     `project`: move rows that are off the manifold to their nearest points, instead of refusing
-    them. `tol`: the standard error that log densities should have. Fitted: `density_`, `record_`,
-    `manifold_`, `schema_`, `measure_`.
+    them. `tol`: the standard error that log densities should have. `blocks`: a number of
+    consecutive parts, whose rows depend on each other, so that no split separates them; 0 declares
+    rows independent. Fitted: `density_`, `record_`, `manifold_`, `schema_`, `measure_`.
     """
 
     # scikit-learn wants any values taken here, and complaints only from `fit`.
@@ -47,6 +49,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         time_limit: Any = 120.0,
         project: Any = False,
         tol: Any = 0.01,
+        blocks: Any = None,
         random_state: Any = 0,
     ):
         self.manifold = manifold
@@ -55,10 +58,16 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.time_limit = time_limit
         self.project = project
         self.tol = tol
+        self.blocks = blocks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DensityEstimator:
-        """Fit to rows, each counted `sample_weight` times."""
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> DensityEstimator:
+        """Fit to rows, each counted `sample_weight` times.
+
+        `groups` labels blocks of rows that depend on each other; it takes precedence over `blocks`.
+        """
         if self.manifold is not None and self.schema is not None:
             raise ValueError("Give a manifold or a schema, not both: a schema has its manifold.")
         self.schema_ = None
@@ -70,9 +79,13 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if self.schema_ is None:
             self._set_manifold(None, self.manifold or Euclidean(X.shape[1]))
         rows = self._points(X)
+        blocks = self.blocks if groups is None else groups
+        blocks = None if blocks is None else as_blocks(blocks, len(rows))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            rows, sample_weight = rows[sample_weight > 0], sample_weight[sample_weight > 0]
+            used = sample_weight > 0
+            rows, sample_weight = rows[used], sample_weight[used]
+            blocks = None if blocks is None else blocks[used]
         key = _key(self.random_state)
         estimator = get_estimator(self.model, time_limit=float(self.time_limit))
         naming = (
@@ -81,7 +94,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             else self.schema_.name_columns_in_errors()
         )
         with naming:
-            data = Dataset(rows, self.manifold_, sample_weight)
+            data = Dataset(rows, self.manifold_, sample_weight, blocks=blocks)
             fitted = estimator.fit(data, key=key)
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
         if mass_is_off(fitted.record):

@@ -61,12 +61,14 @@ def test_mass_is_one_and_samples_differ(name, spec):
     density = spec.fit(Dataset(rows, manifold), key=KEY).density
     grid = np.linspace(centre - 15 * spread, centre + 15 * spread, 6001)
     mass = np.trapezoid(np.exp(foliax.evaluate(density, grid[:, None]).value), grid)
-    assert abs(mass - 1) < 0.005
+    # On the interval, the uniform component of a kernel has its mass outside the grid.
+    assert abs(mass - 1 + density.uniform_weight) < 0.005
     drawn = density.sample(500, key=KEY)
     assert len(np.unique(drawn)) > 490  # two of 500 floats may be equal by chance
     assert drawn.dtype == np.float64
-    # The mean of 500 draws of rows of this spread, and the fit's own error.
-    assert abs(drawn.mean() - centre) < spread * (4 / np.sqrt(500) + 4 / np.sqrt(N))
+    # The median of 500 draws of rows of this spread, and the fit's own error.
+    error = np.sqrt(np.pi / 2) * (1 / np.sqrt(500) + 1 / np.sqrt(N))
+    assert abs(np.median(drawn) - centre) < 4 * spread * error
     # Sixty steps leave a flow short of the truth; a lost offset would cost many nats.
     entropy = np.log(spread) + 0.5 * np.log(2 * np.pi * np.e)
     assert abs(foliax.evaluate(density, rows).value.mean() + entropy) < 1
@@ -89,9 +91,11 @@ def test_a_valley_of_100_metres_on_the_earth(spec):
     points = density.coordinates.centre + plane @ density.coordinates.basis.T
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     values = np.exp(foliax.evaluate(density, points).value)
-    assert abs(values.sum() * (side[1] - side[0]) ** 2 - 1) < 0.01
+    mass = values.sum() * (side[1] - side[0]) ** 2
+    # The uniform component of a kernel has its mass elsewhere on the sphere.
+    assert abs(mass - 1 + density.uniform_weight) < 0.01
     drawn = density.sample(300, key=KEY)
-    apart = np.linalg.norm(drawn - drawn.mean(0), axis=1)
+    apart = np.linalg.norm(drawn - np.median(drawn, axis=0), axis=1)
     assert 0.5 * width < np.median(apart) < 3 * width
 
 

@@ -28,7 +28,7 @@ manifolds.ScaledChart working manifold location scale
 manifolds.SideBySide working parts sizes
 manifolds.Stereographic working centre basis scale
 manifolds.Unchanged working
-density.LocalizedDensity manifold coordinates density
+density.LocalizedDensity manifold coordinates density uniform_weight
 manifolds.Ball d radius
 manifolds.Radial manifold
 manifolds.ByRadii manifold

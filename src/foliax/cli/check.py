@@ -13,6 +13,7 @@ from .control_characters import escape_control_characters
 def check(
     data: o.Data,
     schema: o.SchemaText = None,
+    blocks: o.Blocks = None,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -25,15 +26,19 @@ def check(
       foliax check quakes.csv
 
       foliax check quakes.csv -s 'where: sphere(lat=lat, lon=long)'
+
+      foliax check track.csv --blocks day
     """
     from foliax.tables import audit, read_table
+    from foliax.tables.correlated import read_blocks
 
     from . import tables
 
     console = Console(json_output, quiet)
     frame = read_table(data)
-    parsed = tables.choose_schema(console, frame, schema, yes=True)
-    findings = audit(frame, parsed)
+    others = tables.drop_row_columns(frame, tables.RowColumns(blocks=blocks))
+    parsed = tables.choose_schema(console, others, schema, yes=True)
+    findings = audit(frame, parsed, None if blocks is None else read_blocks(frame, blocks))
     errors = sum(finding.severity == "error" for finding in findings)
     verdict = _verdict(errors, len(findings) - errors)
     console.result(

@@ -11,7 +11,12 @@ from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+    from foliax.density import Dataset
     from foliax.evaluation.comparison import Entry
+
+    from .tables import Table
 
 HeldOut = Annotated[
     float, typer.Option(help="Fraction of the rows to hold out for scoring.", min=0.01, max=0.9)
@@ -37,6 +42,7 @@ def compare(
     time_limit: o.TimeLimit = 120.0,
     steps: o.Steps = None,
     weights: o.Weights = None,
+    blocks: o.Blocks = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
     yes: o.Yes = False,
@@ -47,14 +53,13 @@ def compare(
     """Compare the held-out log-likelihood of several models.
 
     The baselines are independent columns and the uniform density. Differences are paired row by row
-    and have standard errors. Exit with code 1 if a baseline beats the first model by 2 standard
-    errors.
+    and have standard errors. With blocks, whole blocks are held out, and errors are those of
+    independent blocks. Exit with code 1 if a baseline beats the first model by 2 standard errors.
 
     Example: foliax compare quakes.csv -s 'where: sphere(lat=lat, lon=long)' --models auto,mixture
     """
     import jax
 
-    from foliax.density import Dataset
     from foliax.evaluation import comparison
 
     from . import tables
@@ -62,12 +67,11 @@ def compare(
     console = Console(json_output, quiet)
     names = models.split(",") if models else [*DEFAULT_MODELS, *comparison.BASELINES]
     check_names(names)
-    table = tables.read_and_choose_schema(
-        console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
-    )
+    columns = tables.RowColumns(weights, blocks)
+    how = {"yes": yes, "drop_invalid": drop_invalid, "project": project}
+    table = tables.read_and_choose_schema(console, data, schema, row_columns=columns, **how)
     key = jax.random.key(seed)
-    points = Dataset(table.points, table.schema.manifold(), table.weights)
-    train, test = points.split(held_out, key=key)
+    train, test = _split(console, table, held_out, key)
     with (
         console.progress(f"Comparing on {len(table.points)} rows") as stage,
         table.schema.name_columns_in_errors(table.frame, table.points),
@@ -77,6 +81,23 @@ def compare(
             table.schema, train, test, names, settings, key=key, show=stage.show
         )
     _print_result(console, entries, table.schema.measure().label)
+
+
+def _split(
+    console: Console, table: Table, held_out: float, key: PRNGKeyArray
+) -> tuple[Dataset, Dataset]:
+    """Split a table into rows to fit and rows to score, by blocks if the rows depend on each other.
+
+    Models cannot be compared on random rows that resemble fitted ones.
+    """
+    from foliax.density import Dataset
+    from foliax.estimators.blocks import add_blocks
+
+    data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
+    data, event = add_blocks(data)
+    if event:
+        console.log(event)
+    return data.split(held_out, key=key)
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from . import options as o
 from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, handle_errors
 
 if TYPE_CHECKING:
+    from foliax.density import Dataset
     from foliax.estimators import AbstractEstimator, FitResult
     from foliax.training import Record
 
@@ -53,6 +54,7 @@ def fit(
     held_out: HeldOut = 0.1,
     keep_rows: KeepRows = True,
     weights: o.Weights = None,
+    blocks: o.Blocks = None,
     drop_invalid: o.DropInvalid = False,
     project: o.Project = False,
     yes: o.Yes = False,
@@ -83,9 +85,9 @@ def fit(
     estimator = get_estimator(model, time_limit=time_limit, steps=steps)
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
-    table = tables.read_and_choose_schema(
-        console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
-    )
+    columns = tables.RowColumns(weights, blocks)
+    how = {"yes": yes, "drop_invalid": drop_invalid, "project": project}
+    table = tables.read_and_choose_schema(console, data, schema, row_columns=columns, **how)
     about = {"model": model, "seed": seed, "data": str(data)}
     fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
     _print_result(console, table, fitted.record, output, held, keep_rows)
@@ -145,25 +147,25 @@ def fit_and_save(
     """
     import jax
 
-    from foliax.density import Dataset
     from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    mass_key = jax.random.fold_in(k2, 1)
+    with table.schema.name_columns_in_errors(table.frame, table.points):
+        data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
+    train, test = split_rows(len(data), held_out if keep_rows else 0.0, k1, data.blocks)
     with console.progress(f"Fitting {len(train)} rows") as stage:
         with table.schema.name_columns_in_errors(table.frame, table.points):
-            data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
-            fitted = estimator.fit(data, key=k2, callbacks=[stage.callback()])
+            fitted = estimator.fit(data.take(train), key=k2, callbacks=[stage.callback()])
+        fitted.record.events[:0] = events
         stage.show("measuring the total mass")
+        mass_key = jax.random.fold_in(k2, 1)
         check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
-    training_data = None
-    if keep_rows:
-        training_data = collect_training_data(table.frame, table.weights, table.schema, train, test)
+    rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
+    training_data = collect_training_data(*rows) if keep_rows else None
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
     model_file.save(
@@ -180,3 +182,14 @@ def fit_and_save(
             f"Interrupted. {output} was not changed; see {path} for the fit so far."
         )
     return fitted, len(test)
+
+
+def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:
+    """The rows in their order, with blocks where the estimator would add them, and its event."""
+    from foliax.density import Dataset
+    from foliax.estimators.blocks import add_blocks
+
+    data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
+    # A split shuffles the rows, so that the estimator itself would not find them correlated.
+    data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
+    return data, [event] if event else []

@@ -60,6 +60,14 @@ Steps = Annotated[
     typer.Option(help="Train flows for this number of steps.", min=1, max=MAX_STEPS),
 ]
 Weights = Annotated[str | None, typer.Option(help="Column with the weights of the rows.")]
+Blocks = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that labels blocks of rows that depend on each other, or a number of "
+        "consecutive parts. No split separates the rows of a block; 0 declares rows independent.",
+        metavar="COLUMN|N",
+    ),
+]
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600}
 """Units that a time limit can have, with their length in seconds."""

@@ -20,6 +20,7 @@ from foliax.tables import (
     read_weights,
     write_table,
 )
+from foliax.tables.correlated import read_blocks
 from foliax.tables.files import is_text_format, read_table_verbatim
 from foliax.tables.text_files import format_text
 from foliax.tables.verbatim import select_verbatim
@@ -41,6 +42,7 @@ class Table(NamedTuple):
         weights: Their weights, or None.
         schema: The schema.
         dropped: The number of invalid rows that were left out.
+        blocks: The number of each row's block, or None.
     """
 
     frame: pd.DataFrame
@@ -48,6 +50,19 @@ class Table(NamedTuple):
     weights: np.ndarray | None
     schema: Schema
     dropped: int = 0
+    blocks: np.ndarray | None = None
+
+
+class RowColumns(NamedTuple):
+    """Columns that describe rows and are no part of the density.
+
+    Attributes:
+        weights: The column with the weights of the rows, or None.
+        blocks: The column that labels blocks of rows, a number of consecutive parts, or None.
+    """
+
+    weights: str | None = None
+    blocks: str | None = None
 
 
 def read(
@@ -118,7 +133,7 @@ def read_and_choose_schema(
     yes: bool,
     drop_invalid: bool,
     project: bool,
-    weights: str | None,
+    row_columns: RowColumns,
 ) -> Table:
     """Read the rows of a file, with the user's schema or a proposed one.
 
@@ -129,25 +144,33 @@ def read_and_choose_schema(
         yes: Accept the proposal without asking.
         drop_invalid: As in `read`.
         project: As in `read`.
-        weights: The column with the weights of the rows, or None.
+        row_columns: Columns with weights and blocks. They are not part of a proposed schema.
 
     Returns:
         The valid rows.
 
     Raises:
-        TableError: As in `read`, or the user does not accept the proposal, or a weight is invalid.
+        TableError: As in `read`, or the user does not accept the proposal, or a weight or a label
+            is invalid.
     """
     frame = read_table(data)
     how = {"drop_invalid": drop_invalid, "project": project}
     if schema is None:
-        chosen = choose_schema(console, frame, schema, yes)
+        chosen = choose_schema(console, drop_row_columns(frame, row_columns), schema, yes)
         prepared = chosen.prepare(frame, **how)
     else:
         chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
     table = _collect(console, frame, chosen, prepared)
-    if weights is None:
-        return table
-    return table._replace(weights=read_weights(frame, weights, prepared.kept))
+    if row_columns.weights is not None:
+        table = table._replace(weights=read_weights(frame, row_columns.weights, prepared.kept))
+    if row_columns.blocks is not None:
+        table = table._replace(blocks=read_blocks(table.frame, row_columns.blocks))
+    return table
+
+
+def drop_row_columns(frame: pd.DataFrame, row_columns: RowColumns) -> pd.DataFrame:
+    """Leave out the columns that describe rows."""
+    return frame.drop(columns=[name for name in row_columns if name in frame.columns])
 
 
 def _collect(

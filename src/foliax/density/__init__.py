@@ -1,7 +1,8 @@
 """Densities on manifolds: the interface and its implementations.
 
 `base` has the interface, `dequantized`, `mixture` and `pushforward` implement it. `integrate` has
-the integrals over z, `evaluate` refines them until their errors are within a tolerance.
+the integrals over z, `evaluate` refines them until their errors are within a tolerance. `dataset`
+has the rows that estimators are fitted to, `blocks` splits them.
 May import: `dequantizers`, `flows` and `manifolds`.
 """
 

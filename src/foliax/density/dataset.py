@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from ..manifolds.points import as_points
+from .blocks import as_blocks, split_blocks
 
 Sampler = Callable[[PRNGKeyArray, int], Float[Array, "n size"]]
 """Draws n fresh rows by a key."""
@@ -26,22 +27,26 @@ class Dataset:
         manifold: Where the points lie.
         weights: One non-negative number for each row; by default all rows count the same.
         condition: An (n, c) array of features that the density is conditional on.
+        blocks: A label for each row, or a number N for N consecutive parts. Rows of one block
+            depend on each other, so that no split separates them. By default rows are independent.
 
     Raises:
         OffManifoldError: A row is no point of the manifold.
-        ValueError: Weights or condition do not fit the rows.
+        ValueError: Weights, condition or blocks do not fit the rows.
     """
 
     rows: Any
     manifold: AbstractManifold
     weights: Any = None
     condition: Any = None
+    blocks: Any = None
 
     def __post_init__(self):
         if self.is_sampler:
-            if self.weights is not None or self.condition is not None:
+            if any(part is not None for part in (self.weights, self.condition, self.blocks)):
                 raise ValueError(
-                    "A sampler's draws have no weights and no condition: pass them only with rows."
+                    "A sampler's draws have no weights, condition or blocks: pass them only with "
+                    "rows."
                 )
             return
         rows = as_points(self.manifold, self.rows)
@@ -50,6 +55,8 @@ class Dataset:
             object.__setattr__(self, "weights", _checked_weights(self.weights, len(rows)))
         if self.condition is not None:
             object.__setattr__(self, "condition", _checked_condition(self.condition, len(rows)))
+        if self.blocks is not None:
+            object.__setattr__(self, "blocks", as_blocks(self.blocks, len(rows)))
 
     @property
     def is_sampler(self) -> bool:
@@ -69,13 +76,13 @@ class Dataset:
 
     def take(self, chosen: np.ndarray) -> Dataset:
         """Some of the rows, by number."""
-        parts = {"rows": self.rows, "weights": self.weights, "condition": self.condition}
+        parts = {name: getattr(self, name) for name in ("rows", "weights", "condition", "blocks")}
         return self.replace(**{k: None if v is None else v[chosen] for k, v in parts.items()})
 
     def split(
         self, fraction: float, *, key: PRNGKeyArray, max_held_out: int | None = None
     ) -> tuple[Dataset, Dataset]:
-        """Split at random into rows to fit and rows to hold out.
+        """Split at random into rows to fit and rows to hold out, by whole blocks if there are any.
 
         Args:
             fraction: The share of the rows to hold out.
@@ -88,14 +95,34 @@ class Dataset:
         Raises:
             ValueError: Nothing would be left to fit.
         """
-        kept, held_out = split_numbers(len(self), fraction, key, max_held_out)
+        kept, held_out = split_numbers(len(self), fraction, key, max_held_out, self.blocks)
         return self.take(kept), self.take(held_out)
 
 
 def split_numbers(
-    n: int, fraction: float, key: PRNGKeyArray, max_held_out: int | None = None
+    n: int,
+    fraction: float,
+    key: PRNGKeyArray,
+    max_held_out: int | None = None,
+    blocks: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split the numbers 0 … n − 1 at random into those to fit and those to hold out."""
+    """Split the numbers 0 … n − 1 at random into those to fit and those to hold out.
+
+    Args:
+        n: The number of rows.
+        fraction: The share of the rows to hold out.
+        key: Chooses them.
+        max_held_out: Hold out no more rows than this.
+        blocks: The label of each row's block, for a split by whole blocks.
+
+    Returns:
+        (rows to fit, rows to hold out), both in random order.
+
+    Raises:
+        ValueError: Nothing would be left to fit.
+    """
+    if blocks is not None:
+        return split_blocks(blocks, fraction, key, max_held_out)
     held_out = max(1, min(max_held_out or n, round(fraction * n)))
     if n - held_out < 1:
         raise ValueError(f"{n} rows are too few to hold out {fraction:.0%} of them.")

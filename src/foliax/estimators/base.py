@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -16,12 +17,19 @@ from ..manifolds import AbstractManifold
 from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
 from ..manifolds.points import check_points_on_device
 from ..training import Callback, Record
+from .blocks import add_blocks
 
 MIN_ROWS_TO_HOLD_OUT = 200
 """Rows below which every one is needed for the fit."""
 MAX_HELD_OUT_ROWS = 2000
 """Held-out rows that suffice to choose when to stop; more would take longer than training."""
 
+MIN_BROAD_WEIGHT = 0.01
+"""The least weight of a kernel's broadest component: no row costs more than ln 100 nats below it.
+
+It costs other rows 0.01 nats. Rows that the weights are fitted to may all have close neighbours,
+such as rows of a time series, while new rows have none.
+"""
 START_WORK_UNITS = 5.0
 """Work units of a fit to no rows, mostly compiling, of an estimator that declares no cost."""
 ROW_WORK_UNITS = 2e-3
@@ -58,8 +66,15 @@ class AbstractEstimator(abc.ABC):
 
     takes_condition: ClassVar[bool] = False
     """Whether the density may depend on the dataset's condition."""
+    falls_back_on_blocks: ClassVar[bool] = False
+    """Whether consecutive rows that are much alike are fitted as blocks, without being asked."""
     min_rows: ClassVar[int] = 1
     """Rows from which on the estimator is worth a fit, where others serve the manifold too."""
+
+    @property
+    def keeps_broad_component(self) -> bool:
+        """Whether the density keeps a broad component, for rows far from those of the fit."""
+        return False
 
     def fit(
         self,
@@ -73,6 +88,7 @@ class AbstractEstimator(abc.ABC):
 
         Rows that float32 could not tell apart (large offsets, points close together) are centred
         and scaled in float64 first. The result is then a `LocalizedDensity`, in the given units.
+        A kernel has a broad component there too, the uniform density.
 
         Args:
             data: Rows of a manifold with weights and conditions; some estimators take a sampler.
@@ -94,6 +110,22 @@ class AbstractEstimator(abc.ABC):
                 f"{type(self).__name__} cannot fit a conditional density: use DequantizedFlow, or "
                 "leave the condition out."
             )
+        event = ""
+        if self.falls_back_on_blocks:
+            data, event = add_blocks(data)
+        found = self._fit_in_coordinates(data, key, validation, callbacks)
+        if event:
+            found.record.events.insert(0, event)
+        return found
+
+    def _fit_in_coordinates(
+        self,
+        data: Dataset,
+        key: PRNGKeyArray,
+        validation: Dataset | None,
+        callbacks: Sequence[Callback],
+    ) -> FitResult:
+        """Fit in local coordinates, if the rows need them."""
         local = find_coordinates(data)
         if local is None:
             return self._fit(data, key=key, validation=validation, callbacks=callbacks)
@@ -107,7 +139,9 @@ class AbstractEstimator(abc.ABC):
                 f"{type(self).__name__} does not serve rows of {data.manifold} that are so close "
                 f"together. They are fitted on {local.working}: {error}"
             ) from error
-        density = LocalizedDensity(data.manifold, local, found.density)
+        has_uniform = self.keeps_broad_component and math.isfinite(data.manifold.log_total_volume())
+        weight = MIN_BROAD_WEIGHT if has_uniform else 0.0
+        density = LocalizedDensity(data.manifold, local, found.density, weight)
         return FitResult(density, found.record)
 
     @abc.abstractmethod

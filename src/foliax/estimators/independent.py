@@ -127,6 +127,10 @@ class Independent(AbstractEstimator):
     def fit_work(self, n: int, manifold: AbstractManifold) -> float:
         return sum(self.choose(factor).fit_work(n, factor) for factor in manifold.factors)
 
+    @property
+    def keeps_broad_component(self) -> bool:
+        return self.estimator.keeps_broad_component
+
     def uses_all_rows(self, n: int) -> bool:
         return self.estimator.uses_all_rows(n)
 

@@ -74,6 +74,10 @@ class Stacking(AbstractEstimator):
                 "Stacking needs at least one estimator and 0 < validation_fraction < 1."
             )
 
+    @property
+    def keeps_broad_component(self) -> bool:
+        return any(each.keeps_broad_component for each in self.estimators)
+
     def _fit(
         self,
         data: Dataset,

@@ -15,7 +15,7 @@ from ..estimators.base import get_estimator
 from ..tables import Schema
 from ..tables.kinds import Kind
 from ..training import TrainingDivergedError
-from .metrics import Estimate, mean_and_error
+from .estimate import Estimate, mean_and_error
 
 INDEPENDENT, UNIFORM = "independent columns", "uniform"
 FAILURES = (UnsupportedManifoldError, FitError, TrainingDivergedError, ArithmeticError)
@@ -48,12 +48,14 @@ class Entry(NamedTuple):
     scores: np.ndarray | None
     weights: np.ndarray | None = None
     why: str = ""
+    blocks: np.ndarray | None = None
+    """The label of each row's block, for standard errors."""
 
     @property
     def mean(self) -> Estimate:
         """The mean held-out log density."""
         assert self.scores is not None
-        return mean_and_error(self.scores, self.weights)
+        return mean_and_error(self.scores, self.weights, self.blocks)
 
 
 def compare_estimators(
@@ -85,7 +87,7 @@ def compare_estimators(
         estimator = get_estimator(model, time_limit=settings.time_limit, steps=settings.steps)
         try:
             scores = BASELINES.get(name, score_joint)(schema, estimator, train, test, key)
-            entries.append(Entry(name, log_unit + scores, test.weights))
+            entries.append(Entry(name, log_unit + scores, test.weights, blocks=test.blocks))
         except FAILURES as error:
             entries.append(Entry(name, None, why=str(error)))
     return entries
@@ -140,7 +142,7 @@ def split_columns(kind: Kind) -> list[Kind]:
 
 
 def paired_difference(first: Entry, other: Entry) -> Estimate:
-    """Mean difference of log densities, row by row, with its standard error."""
+    """Mean difference of log densities, row by row, with its standard error over blocks."""
     assert first.scores is not None
     assert other.scores is not None
-    return mean_and_error(first.scores - other.scores, first.weights)
+    return mean_and_error(first.scores - other.scores, first.weights, first.blocks)

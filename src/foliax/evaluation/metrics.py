@@ -15,16 +15,7 @@ from ..density import AbstractDensity, AbstractTarget, Evaluation, LogProb
 from ..density.base import check_samples
 from ..density.evaluate import check_not_nan, refine_to_tolerance
 from ..manifolds import AbstractManifold
-
-
-class Estimate(NamedTuple):
-    """A Monte Carlo mean and its standard error."""
-
-    value: float
-    error: float
-
-    def __str__(self):
-        return f"{self.value:.5f} ± {self.error:.5f}"
+from .estimate import Estimate, mean_and_error
 
 
 class Comparison(NamedTuple):
@@ -55,15 +46,6 @@ class Moments(NamedTuple):
 
     mean: Estimate
     covariance: Estimate
-
-
-def mean_and_error(values: np.ndarray, weights: np.ndarray | None = None) -> Estimate:
-    """Mean and standard error of independent values; weights are given, not estimated."""
-    n = len(values)
-    share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    mean = share @ values
-    variance = (share**2 * (values - mean) ** 2).sum() * n / (n - 1)
-    return Estimate(float(mean), float(np.sqrt(variance)))
 
 
 def sample_and_evaluate(

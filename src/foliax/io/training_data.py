@@ -34,11 +34,13 @@ class Rows:
         frame: The rows that are kept.
         weights: Their weights, or None.
         total: The number of rows in the table; `frame` may be a random subsample.
+        blocks: The number of each row's block, or None.
     """
 
     frame: pd.DataFrame
     weights: np.ndarray | None
     total: int
+    blocks: np.ndarray | None = None
 
     def points(self, schema: Schema) -> np.ndarray:
         """Return the rows as points of the schema's manifold, projected as in the fit."""
@@ -47,7 +49,9 @@ class Rows:
     def to_json(self) -> dict[str, Any]:
         """Return the rows as plain values."""
         weights = None if self.weights is None else self.weights.tolist()
-        return {"csv": self.frame.to_csv(index=False), "weights": weights, "of": self.total}
+        blocks = {} if self.blocks is None else {"blocks": self.blocks.tolist()}
+        csv = self.frame.to_csv(index=False)
+        return {"csv": csv, "weights": weights, "of": self.total, **blocks}
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Rows:
@@ -66,7 +70,10 @@ class Rows:
         weights = None if values["weights"] is None else np.array(values["weights"], float)
         if weights is not None and weights.shape != (len(frame),):
             raise ValueError(f"there are {weights.shape} weights for {len(frame)} rows.")
-        return Rows(frame, weights, int(values["of"]))
+        blocks = np.array(values["blocks"], int) if "blocks" in values else None
+        if blocks is not None and blocks.shape != (len(frame),):
+            raise ValueError(f"there are {blocks.shape} block labels for {len(frame)} rows.")
+        return Rows(frame, weights, int(values["of"]), blocks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +97,9 @@ class TrainingData:
         return TrainingData(train, test, findings)
 
 
-def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(
+    n: int, fraction: float, key: PRNGKeyArray, blocks: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Split row numbers at random into rows to fit and rows to hold out.
 
     Args:
@@ -98,13 +107,14 @@ def split_rows(n: int, fraction: float, key: PRNGKeyArray) -> tuple[np.ndarray, 
         fraction: The fraction to hold out. At least `MIN_TEST_ROWS` are held out, and none if the
             fraction is 0 or if there are fewer than 200 rows, because the fit needs all of those.
         key: A random key.
+        blocks: The label of each row's block, for a split by whole blocks.
 
     Returns:
         (rows to fit, rows to hold out), both in random order.
     """
     if fraction == 0 or n < MIN_ROWS_TO_HOLD_OUT:
         return np.asarray(jax.random.permutation(key, n)), np.arange(0)
-    return split_numbers(n, max(fraction, MIN_TEST_ROWS / n), key)
+    return split_numbers(n, max(fraction, MIN_TEST_ROWS / n), key, blocks=blocks)
 
 
 def collect_training_data(
@@ -113,6 +123,7 @@ def collect_training_data(
     schema: Schema,
     train: np.ndarray,
     test: np.ndarray,
+    blocks: np.ndarray | None = None,
 ) -> TrainingData:
     """Collect what a model file keeps of a table.
 
@@ -122,6 +133,7 @@ def collect_training_data(
         schema: The schema of the table. Other columns are left out.
         train: The numbers of the fitted rows, in random order.
         test: The numbers of the held-out rows, in random order.
+        blocks: The number of each row's block, or None.
 
     Returns:
         Random subsamples of both, and the audit of all rows.
@@ -130,7 +142,8 @@ def collect_training_data(
 
     def subsample(numbers: np.ndarray, max_rows: int) -> Rows:
         kept = numbers[:max_rows]
-        return Rows(columns.iloc[kept], None if weights is None else weights[kept], len(numbers))
+        own = [None if each is None else each[kept] for each in (weights, blocks)]
+        return Rows(columns.iloc[kept], own[0], len(numbers), own[1])
 
-    findings = tuple(audit(columns, schema))
+    findings = tuple(audit(columns, schema, blocks))
     return TrainingData(subsample(train, MAX_TRAIN_ROWS), subsample(test, MAX_TEST_ROWS), findings)

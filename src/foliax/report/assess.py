@@ -32,11 +32,13 @@ class Coverage(NamedTuple):
         ranks: for each row, the share of samples with a higher density.
         weights: weights of the rows.
         p_value: of the Kolmogorov–Smirnov test that the ranks are uniform.
+        blocks: the number of each row's block, or None for independent rows.
     """
 
     ranks: np.ndarray
     weights: np.ndarray
     p_value: float
+    blocks: np.ndarray | None = None
 
     @property
     def is_consistent(self) -> bool:
@@ -45,8 +47,11 @@ class Coverage(NamedTuple):
 
     @property
     def effective_rows(self) -> float:
-        """Kish's effective sample size (Σw)² / Σw²."""
-        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+        """Kish's effective sample size (Σw)² / Σw², of blocks if there are any."""
+        weights = self.weights
+        if self.blocks is not None:
+            weights = np.bincount(np.unique(self.blocks, return_inverse=True)[1], weights)
+        return float(weights.sum() ** 2 / (weights**2).sum())
 
     def inside(self, level: np.ndarray) -> np.ndarray:
         """The share of rows inside the highest-density regions of mass `level`."""
@@ -115,31 +120,38 @@ def assess(
     train, test = (rows.points(schema) for rows in (evidence.train, evidence.test))
     show("held-out rows")
     found = evaluate(density, test, key=k1)
-    weights = evidence.test.weights
-    coverage = measure_coverage(density, found.value, weights, k2, k3)
+    weights, blocks = evidence.test.weights, evidence.test.blocks
+    coverage = measure_coverage(density, found.value, weights, k2, k3, blocks=blocks)
     scores = found.value.astype(float) + schema.measure().log_unit
     manifold = schema.manifold()
     others = compare_estimators(
         schema,
-        Dataset(train, manifold, evidence.train.weights),
-        Dataset(test, manifold, weights),
+        Dataset(train, manifold, evidence.train.weights).replace(blocks=evidence.train.blocks),
+        Dataset(test, manifold, weights).replace(blocks=blocks),
         [KERNEL, INDEPENDENT, UNIFORM],
         Settings(columns="local kernel"),
         key=k4,
         show=show,
     )
-    return Assessment(scores, found.error, [Entry(THIS_MODEL, scores, weights), *others], coverage)
+    this = Entry(THIS_MODEL, scores, weights, blocks=blocks)
+    return Assessment(scores, found.error, [this, *others], coverage)
 
 
 def measure_coverage(
-    density: AbstractDensity, value: np.ndarray, weights: np.ndarray | None, k1, k2
+    density: AbstractDensity,
+    value: np.ndarray,
+    weights: np.ndarray | None,
+    k1,
+    k2,
+    *,
+    blocks: np.ndarray | None = None,
 ) -> Coverage:
     """Rank the log densities of held-out rows among those of samples; ties break at random."""
     own = np.sort(evaluate(density, density.sample(COVERAGE_SAMPLES, key=k1), key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
     ties = np.random.default_rng(0).uniform(size=len(value))
     ranks = 1 - (less + ties * (up_to - less)) / COVERAGE_SAMPLES
-    found = Coverage(ranks, np.ones(len(value)) if weights is None else weights, 1.0)
+    found = Coverage(ranks, np.ones(len(value)) if weights is None else weights, 1.0, blocks)
     order = np.sort(ranks)
     above = found.inside(order)
     gap = max(np.abs(above - order).max(), np.abs(np.append(0, above[:-1]) - order).max())

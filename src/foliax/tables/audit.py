@@ -11,6 +11,7 @@ import pandas as pd
 
 from .column_names import split_name
 from .columns import read_numbers
+from .correlated import find_correlated_columns
 from .factor import Factor
 from .prepare import describe_problem, find_problems
 from .rounding import find_step
@@ -59,12 +60,13 @@ class _FactorValues(NamedTuple):
     values: np.ndarray
 
 
-def audit(frame: pd.DataFrame, schema: Schema) -> list[Finding]:
+def audit(frame: pd.DataFrame, schema: Schema, blocks: np.ndarray | None = None) -> list[Finding]:
     """Look for problems in a table.
 
     Args:
         frame: The table.
         schema: What its columns are.
+        blocks: The number of each row's block, or None if rows count as independent.
 
     Returns:
         The findings, errors first; an empty list for clean data.
@@ -84,6 +86,8 @@ def audit(frame: pd.DataFrame, schema: Schema) -> list[Finding]:
             _find_outliers,
         ):
             found.extend(check(parts))
+        for correlated in find_correlated_columns(frame, schema.factors, values, blocks):
+            found.append(Finding("warning", *correlated))
     return sorted(found, key=lambda finding: ("error", "warning").index(finding.severity))
 
 

@@ -350,13 +350,16 @@ def test_rows_near_each_other_by_chance_make_no_spikes():
 
 
 def test_copies_count_as_rows_when_components_are_judged():
-    """With few values and many rows, broad kernels alone would triple the variance."""
+    """With few values and many rows, broad kernels alone would triple the variance.
+
+    A hundredth of the mass belongs to the broadest kernels, and adds a quarter.
+    """
     rows = np.random.default_rng(0).poisson(1.0, (5000, 1)).astype(np.float32)
     density = ScaleMixtureKernel().fit(Dataset(rows, Naturals(1)), key=KEY).density
     values = np.arange(40.0, dtype=np.float32)[:, None]
     p = np.exp(metrics.log_prob_once(density, values, key=KEY)[0])
     mean = p @ values[:, 0]
-    assert p @ (values[:, 0] - mean) ** 2 == pytest.approx(rows.var(), rel=0.1)
+    assert p @ (values[:, 0] - mean) ** 2 == pytest.approx(rows.var(), rel=0.3)
 
 
 def test_concentrations_end_where_asked():

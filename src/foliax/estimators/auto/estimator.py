@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 from jaxtyping import PRNGKeyArray
@@ -71,12 +71,17 @@ class Auto(AbstractEstimator):
     result. A flow is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond
     20,000 rows the mixture comes first, or the flow where no mixture serves.
 
+    Rows of one block are held out together. If consecutive rows are much alike, as in a time
+    series, and no blocks are given, blocks of consecutive rows are; an event says so.
+
     Args:
         time_limit: Seconds for everything, on a machine like the calibrated one.
         validation_fraction: Share of the rows held out, where no held-out rows are given.
         max_held_out: The most rows held out.
         flow: The flow to try.
     """
+
+    falls_back_on_blocks: ClassVar[bool] = True
 
     time_limit: float = 120.0
     validation_fraction: float = 0.1
@@ -88,6 +93,10 @@ class Auto(AbstractEstimator):
             raise ValueError(
                 "Auto needs time_limit > 0, 0 < validation_fraction < 1 and max_held_out > 0."
             )
+
+    @property
+    def keeps_broad_component(self) -> bool:
+        return True
 
     def _fit(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
@@ -18,7 +17,8 @@ class Background(AbstractKernels):
     manifold: AbstractManifold
 
     def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
-        return jnp.full(1, -self.manifold.log_total_volume(), y.dtype)
+        # A point that is not a number has no density.
+        return 0 * y.sum(keepdims=True) - self.manifold.log_total_volume()
 
     @property
     def n_components(self) -> int:

@@ -33,7 +33,9 @@ Ties within a column would reward ever sharper kernels there.
 
 
 def leave_one_out(kernels: ScaleKernels, data: DistinctRows) -> Float[np.ndarray, "n k"]:
-    """Evaluate every component at the rows, each time without the row itself.
+    """Evaluate every component at the rows, each time without the row's group.
+
+    The group is the row itself with its copies, or its block.
 
     Args:
         kernels: Kernels of all rows.
@@ -42,14 +44,15 @@ def leave_one_out(kernels: ScaleKernels, data: DistinctRows) -> Float[np.ndarray
     Returns:
         The log density of each row under each component.
     """
-    if data.leave_out_copies:
-        gone = np.asarray(jnp.exp(kernels.log_rows), float)
-        order = len(gone) // max(1, len(np.unique(np.asarray(kernels.groups))))
-        share = dict(zip(np.asarray(kernels.groups)[::order], gone[::order], strict=True))
-        lost = np.array([share.get(g, 0.0) for g in data.groups])
-        values = evaluate_parts([kernels], data.rows, data.groups)
-        return values - np.log1p(-lost)[:, None]
-    return _leave_one_copy_out(kernels, data)
+    if not (data.leave_out_copies or data.in_blocks):
+        return _leave_one_copy_out(kernels, data)
+    order = kernels.space.manifold.orbit_size
+    weights = np.asarray(jnp.exp(kernels.log_rows), float)[::order]
+    groups, number = np.unique(np.asarray(kernels.groups)[::order], return_inverse=True)
+    share = dict(zip(groups, np.bincount(number, weights), strict=True))
+    lost = np.array([share.get(g, 0.0) for g in data.groups])
+    values = evaluate_parts([kernels], data.rows, data.groups)
+    return values - np.log1p(-lost)[:, None]
 
 
 def _leave_one_copy_out(kernels: ScaleKernels, data: DistinctRows) -> np.ndarray:
@@ -127,7 +130,10 @@ def select_concentrations(
     kernels = ScaleKernels(space, *data[:3], kappas, relative)
     _, scores = add_background(space.manifold, [kernels], leave_one_out(kernels, few))
     has_weight = mixture_weights(scores, few.weights)[0][: len(kappas)] > MIN_SELECTED_WEIGHT
-    return kappas[np.convolve(has_weight, np.ones(3), "same") > 0]
+    selected = np.convolve(has_weight, np.ones(3), "same") > 0
+    # Without a uniform component, the broadest kernel serves points far from all rows.
+    selected[0] |= not np.isfinite(space.manifold.log_total_volume())
+    return kappas[selected]
 
 
 def coordinate_ascent(

@@ -14,6 +14,8 @@ from .space import Space
 
 MAX_COUNTED_ROWS = 20_000
 """Rows of the subsample in which neighbours are counted: their search tree takes milliseconds."""
+MAX_BLOCK_WEIGHT = 0.9
+"""The largest share of a block: a tenth of the weight must be left when the block is left out."""
 N_COUNTING_ROWS = 300
 """Rows whose neighbours are counted: the mean count is then known to a few per cent."""
 
@@ -30,21 +32,27 @@ class DistinctRows(NamedTuple):
     Otherwise copies would drive a continuous likelihood to infinity. The likelihood of counted and
     rounded values is bounded, so there only one copy is left out.
     """
+    in_blocks: bool = False
+    """Whether the groups are blocks of rows, which are left out as a whole."""
 
     @staticmethod
-    def from_rows(space: Space, rows: Any, weights: Any) -> DistinctRows:
+    def from_rows(space: Space, rows: Any, weights: Any, blocks: Any = None) -> DistinctRows:
         """Merge copies of rows.
 
         Args:
             space: The manifold and its kernel families.
             rows: Points of the manifold.
             weights: A non-negative weight for each row, or None for equal weights.
+            blocks: The label of each row's block, or None for independent rows. A row with copies
+                in several blocks belongs to the first of them. Copies of counted and rounded values
+                stay in their own blocks.
 
         Returns:
             The distinct rows of positive weight.
 
         Raises:
-            ValueError: The weights are not valid, or fewer than two distinct rows are left.
+            ValueError: The weights are not valid.
+            FitError: Fewer than two distinct rows are left, or almost all are in one block.
         """
         rows = np.asarray(jnp.asarray(as_points(space.manifold, rows)))
         weights = np.ones(len(rows)) if weights is None else np.asarray(weights, float)
@@ -52,10 +60,13 @@ class DistinctRows(NamedTuple):
             raise ValueError(
                 f"Weights must be {len(rows)} non-negative numbers that are not all zero."
             )
-        distinct, first = np.unique(rows, axis=0, return_inverse=True)
-        total = np.bincount(first.reshape(-1), weights)
-        distinct, total = distinct[total > 0], total[total > 0]
         leave_out_copies = not space.rounded_mask().all()
+        used = weights > 0
+        rows, weights = rows[used], weights[used]
+        if blocks is not None:
+            return _merge_within_blocks(rows, weights, np.asarray(blocks)[used], leave_out_copies)
+        distinct, which = np.unique(rows, axis=0, return_inverse=True)
+        total = np.bincount(which.reshape(-1), weights)
         if len(distinct) < 2 and leave_out_copies:
             raise FitError(
                 f"A kernel estimate needs at least 2 distinct rows of {space.manifold}; "
@@ -68,6 +79,22 @@ class DistinctRows(NamedTuple):
         return self._replace(
             rows=self.rows[chosen], weights=self.weights[chosen], groups=self.groups[chosen]
         )
+
+
+def _merge_within_blocks(
+    rows: np.ndarray, weights: np.ndarray, blocks: np.ndarray, leave_out_copies: bool
+) -> DistinctRows:
+    """Merge copies, and group the distinct rows by their blocks."""
+    columns = rows if leave_out_copies else np.concatenate([rows, blocks[:, None]], axis=1)
+    _, first, which = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(which.reshape(-1), weights)
+    share = np.bincount(np.unique(blocks[first], return_inverse=True)[1], total).max() / total.sum()
+    if share > MAX_BLOCK_WEIGHT:
+        raise FitError(
+            f"A kernel estimate leaves out each block in turn, and one block holds {share:.0%} of "
+            "the weight of all distinct rows. Use more blocks of similar sizes."
+        )
+    return DistinctRows(rows[first], total, blocks[first], leave_out_copies, in_blocks=True)
 
 
 def merge_nearby_rows(

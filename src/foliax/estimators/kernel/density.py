@@ -88,7 +88,8 @@ class KernelDensity(AbstractDensity):
         for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
             depths = part.log_peaks + own - level + NEGLIGIBLE_NATS
             logs = evaluate_pruned(part, rows, depths=depths) + own
-            value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
+            with np.errstate(invalid="ignore"):  # A row that is not a number stays so.
+                value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
         return value
 
     def sample_rows(

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.spatial import KDTree
 
 from ...density import Dataset
+from ...density.blocks import assign_folds
 from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback
@@ -54,8 +55,10 @@ class LocalKernel(AbstractEstimator):
     A covariance is the second moment of the tangent vectors to the nearest rows. The kernel is a
     wrapped normal of it, exactly normalised, since tangent coordinates end at least six deviations
     away. Weights are fitted by EM on cross-validated log densities. Leave-one-out would not do,
-    because the covariances of a row's neighbours depend on the row. Where all columns are counted
-    or rounded, covariances add nothing, and the result is the scale-mixture kernel.
+    because the covariances of a row's neighbours depend on the row. A fold holds whole blocks, if
+    the rows are in blocks. Where all columns are counted or rounded, covariances add nothing, and
+    the result is the scale-mixture kernel. A broad component has a weight of at least 0.01, as in
+    `ScaleMixtureKernel`.
 
     Args:
         neighbours: Numbers of neighbours. The defaults cover small samples of one mode as well as
@@ -95,19 +98,24 @@ class LocalKernel(AbstractEstimator):
         manifold = data.manifold
         space = Space(manifold)
         tangents = Tangents(space)
-        rows = DistinctRows.from_rows(space, data.rows, data.weights)
+        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks)
         if not rows.leave_out_copies:
             return self.scales.fit(data, key=key)
         relative = find_relative_bandwidths(space, rows, self.scales.kappas(), key)
         order = np.asarray(jax.random.permutation(key, len(rows.rows)))[: self.scales.max_rows]
         rows = rows.take(order)
         # All rows have as many strata as the rows of a training fold.
-        training = len(rows.rows) - len(rows.rows) // self.folds
+        folds = self._folds(rows)
+        training = len(rows.rows) - max(map(len, folds))
         count = min(self.strata, max(1, training // MIN_STRATUM_ROWS))
-        scores, scored = self._cross_validate(tangents, rows, relative, count)
+        scores, scored = self._cross_validate(tangents, rows, folds, relative, count)
         parts = self._build_parts(tangents, rows, relative, count)
         mixed = fit_mixture(manifold, parts, scores, scored, self.scales.min_gain)
         return build_result(*mixed, began)
+
+    @property
+    def keeps_broad_component(self) -> bool:
+        return True
 
     def serves(self, manifold: AbstractManifold) -> bool:
         return has_kernels(manifold)
@@ -153,22 +161,31 @@ class LocalKernel(AbstractEstimator):
         return tuple(parts)
 
     def _cross_validate(
-        self, tangents: Tangents, data: DistinctRows, relative: np.ndarray, count: int
+        self,
+        tangents: Tangents,
+        data: DistinctRows,
+        folds: list[Int[np.ndarray, " _"]],
+        relative: np.ndarray,
+        count: int,
     ) -> tuple[Float[np.ndarray, "m k"], DistinctRows]:
         """Evaluate components at rows of the folds that they are built without; also the rows."""
-        n = len(data.rows)
-        folds = min(self.folds, n)
-        size = n // folds
-        used = min(size, max(1, self.max_scored_rows // folds))
         scores, scored = [], []
-        for fold in range(folds):
-            held = np.arange(fold * size, (fold + 1) * size)
-            kept = np.setdiff1d(np.arange(n), held)
-            held = held[:used]
+        for held in folds:
+            kept = np.setdiff1d(np.arange(len(data.rows)), held)
+            held = held[: max(1, self.max_scored_rows // len(folds))]
             parts = self._build_parts(tangents, data.take(kept), relative, count)
             scores.append(evaluate_parts(parts, data.rows[held]))
             scored.append(held)
         return np.concatenate(scores), data.take(np.concatenate(scored))
+
+    def _folds(self, data: DistinctRows) -> list[Int[np.ndarray, " _"]]:
+        """The rows of each fold: equal numbers of rows, or whole blocks."""
+        n = len(data.rows)
+        if data.in_blocks:
+            fold = assign_folds(data.groups, self.folds)
+            return [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
+        folds = min(self.folds, n)
+        return list(np.arange(n // folds * folds).reshape(folds, -1))
 
 
 def density_strata(

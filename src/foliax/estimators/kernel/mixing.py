@@ -9,10 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ...density.blocks import assign_folds
 from ...manifolds import AbstractManifold
+from ..base import MIN_BROAD_WEIGHT
 from ..weights import mixture_weights
 from .background import Background
 from .base import AbstractKernels
+from .components import ScaleKernels
 from .data import DistinctRows
 from .density import KernelDensity
 
@@ -20,6 +23,8 @@ MAX_CHEAP_KERNELS = 1000
 """Kernels of a part up to which dropping its components saves no noticeable time."""
 MIN_GAIN_NATS = 1.0
 """The total held-out log-likelihood that slow components must gain to be worth their time."""
+WEIGHT_FOLDS = 10
+"""Folds of blocks by which the score of fitted weights is cross-validated; EM takes no time."""
 MIN_WEIGHT = 1e-6
 """The mixture weight below which a component is dropped: float32 hardly sees it."""
 
@@ -35,7 +40,7 @@ def fit_mixture(
 
     A uniform component is added where the volume is finite. Sharp components are dropped if all of
     them gain at most `min_gain` nats. Components of small weight are dropped if all of them gain at
-    most `MIN_GAIN_NATS`, since they only take time.
+    most `MIN_GAIN_NATS`, since they only take time. The broadest component stays in any case.
 
     Args:
         manifold: The manifold.
@@ -49,7 +54,8 @@ def fit_mixture(
     """
     parts, scores = add_background(manifold, parts, scores)
     shares, _ = fit_weights(parts, scores, rows, min_gain)
-    shares, best = prune_components(parts, shares, scores, rows, min(min_gain, MIN_GAIN_NATS))
+    shares, _ = prune_components(parts, shares, scores, rows, min(min_gain, MIN_GAIN_NATS))
+    shares, best = keep_broad_component(parts, shares, scores, rows)
     return KernelDensity(manifold, *drop_negligible(parts, shares)), best
 
 
@@ -120,6 +126,69 @@ def prune_components(
     fewer = np.zeros(len(shares))
     fewer[order], best = mixture_weights(scores[:, order], rows.weights)
     return fewer, best
+
+
+def keep_broad_component(
+    parts: Sequence[AbstractKernels],
+    shares: Float[np.ndarray, " k"],
+    scores: Float[np.ndarray, "n k"],
+    rows: DistinctRows,
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """Raise the weight of the broadest component to `MIN_BROAD_WEIGHT`, if it is lower.
+
+    The broadest component is the uniform density, or the kernels of the smallest concentration
+    where the volume is infinite. New rows may lie far from all others, and a weight of 0 would
+    make them infinitely unlikely.
+
+    Args:
+        parts: Lists of kernels.
+        shares: The weight of every component.
+        scores: Held-out log densities of rows under every component.
+        rows: The rows that were scored.
+
+    Returns:
+        The new weights, and the mean score. Blocks are few, and weights that are fitted to them
+        favour them. So each tenth of the blocks is then scored by the weights that the others fit.
+    """
+    least = MIN_BROAD_WEIGHT * _broadest(parts)
+    shares = _raise_to(least, shares)
+    logs = _log_mixture(scores, shares)
+    if rows.in_blocks:
+        used, fold = shares > 0, assign_folds(rows.groups, WEIGHT_FOLDS)
+        for number in range(fold.max() + 1):
+            own, fitted = fold == number, np.zeros(len(shares))
+            others = scores[np.ix_(~own, used)], rows.weights[~own]
+            fitted[used], _ = mixture_weights(*others)
+            logs[own] = _log_mixture(scores[own], _raise_to(least, fitted))
+    return shares, float(np.average(logs, weights=rows.weights))
+
+
+def _raise_to(
+    least: Float[np.ndarray, " k"], shares: Float[np.ndarray, " k"]
+) -> Float[np.ndarray, " k"]:
+    """Raise weights to their least values, and scale down the others."""
+    while (shares < least * (1 - 1e-9)).any():
+        low = shares <= least
+        shares = np.where(low, least, shares * (1 - least[low].sum()) / shares[~low].sum())
+    return shares
+
+
+def _log_mixture(
+    scores: Float[np.ndarray, "n k"], shares: Float[np.ndarray, " k"]
+) -> Float[np.ndarray, " n"]:
+    used = shares > 0
+    return np.logaddexp.reduce(scores[:, used] + np.log(shares[used]), axis=1)
+
+
+def _broadest(parts: Sequence[AbstractKernels]) -> Float[np.ndarray, " k"]:
+    """The broadest component as a mixture: shares of 1 in total, 0 for all other components.
+
+    Several parts of different rows may have kernels of the smallest concentration.
+    """
+    each = [part.bandwidths * isinstance(part, Background | ScaleKernels) for part in parts]
+    top = max(own.max() for own in each)
+    found = [(own == top) * max(1, part.n_rows) for own, part in zip(each, parts, strict=True)]
+    return np.concatenate(found) / np.sum([own.sum() for own in found])
 
 
 def count_sufficient(scores: Float[np.ndarray, "n k"], rows: DistinctRows, min_gain: float) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ...density import Dataset
+from ...density.blocks import split_blocks
 from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback, Record
@@ -32,6 +33,7 @@ from .mixing import (
     drop_negligible,
     fit_mixture,
     fit_weights,
+    keep_broad_component,
     prune_components,
     split_by_part,
 )
@@ -59,6 +61,10 @@ class ScaleMixtureKernel(AbstractEstimator):
     copies, since copies would drive the likelihood to infinity. Where all columns are counted or
     rounded the likelihood is bounded, so only one copy is left out. Several bandwidths (factors of
     a product, angles of a torus) are scaled by relative bandwidths of the greatest likelihood.
+    Rows in blocks are left out by whole blocks.
+
+    The uniform component has a weight of at least 0.01, so that no row costs more than ln 100 nats
+    below the uniform density. Where the volume is infinite, the kernels of the smallest κ have it.
 
     More than `max_rows` rows are split: a fifth of them, at most `max_rows`, fits the weights of
     kernels built from the others. Then all rows carry kernels, and rows in one cube of 0.7
@@ -107,7 +113,7 @@ class ScaleMixtureKernel(AbstractEstimator):
         began = time.monotonic()
         manifold = data.manifold
         space = Space(manifold)
-        rows = DistinctRows.from_rows(space, data.rows, data.weights)
+        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks)
         relative = find_relative_bandwidths(space, rows, self.kappas(), key)
         if len(rows.rows) > self.max_rows:
             return self._fit_many_rows(space, rows, relative, key, began)
@@ -115,6 +121,10 @@ class ScaleMixtureKernel(AbstractEstimator):
         kernels = ScaleKernels(space, *rows[:3], kappas, relative)
         scores = leave_one_out(kernels, rows)
         return build_result(*fit_mixture(manifold, (kernels,), scores, rows, self.min_gain), began)
+
+    @property
+    def keeps_broad_component(self) -> bool:
+        return True
 
     def serves(self, manifold: AbstractManifold) -> bool:
         return has_kernels(manifold)
@@ -144,14 +154,14 @@ class ScaleMixtureKernel(AbstractEstimator):
     ) -> FitResult[KernelDensity]:
         """Fit weights on held-out rows, then build the kernels from all rows."""
         data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
-        n_held = min(self.max_rows, len(data.rows) // 5)
-        held, others = data.take(np.arange(n_held)), data.take(np.arange(n_held, len(data.rows)))
+        held, others = self._hold_out(data, key)
         pairs = [self.kappas()[k : k + 2] for k in range(0, len(self.kappas()), 2)]
         parts = [self._merged_kernels(space, others, relative, pair) for pair in pairs]
         scores = evaluate_parts(parts, held.rows)
         parts, scores = add_background(space.manifold, parts, scores)
-        shares, best = fit_weights(parts, scores, held, self.min_gain)
-        shares, best = prune_components(parts, shares, scores, held, self.min_gain)
+        shares, _ = fit_weights(parts, scores, held, self.min_gain)
+        shares, _ = prune_components(parts, shares, scores, held, self.min_gain)
+        shares, best = keep_broad_component(parts, shares, scores, held)
         # Only parts that have any weight are rebuilt from all rows.
         whole = [
             self._merged_kernels(space, data, relative, pair) if own.any() else part
@@ -163,9 +173,18 @@ class ScaleMixtureKernel(AbstractEstimator):
         most = max((part.n_rows for part in density.parts), default=0)
         result.record.events.append(
             f"{len(data.rows)} distinct rows carry kernels, at most {most} for a bandwidth, since "
-            f"nearby rows share one; {n_held} held-out rows fitted the weights."
+            f"nearby rows share one; {len(held.rows)} held-out rows fitted the weights."
         )
         return result
+
+    def _hold_out(self, data: DistinctRows, key: PRNGKeyArray) -> tuple[DistinctRows, DistinctRows]:
+        """Hold out a fifth of the rows, or of the blocks; the rows are in random order."""
+        if data.in_blocks:
+            kept, held = split_blocks(data.groups, 0.2, key, self.max_rows)
+        else:
+            n_held = min(self.max_rows, len(data.rows) // 5)
+            held, kept = np.split(np.arange(len(data.rows)), [n_held])
+        return data.take(held), data.take(kept)
 
     def _merged_kernels(
         self, space: Space, data: DistinctRows, relative: np.ndarray, kappas: np.ndarray

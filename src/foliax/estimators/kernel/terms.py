@@ -53,7 +53,8 @@ def log_sum(logs: Float[Array, " n"]) -> Scalar:
     """Compute log Σ exp, −inf where all are −inf, faster than a differentiable logsumexp."""
     top = logs.max()
     top = jnp.where(jnp.isfinite(top), top, 0)
-    return jnp.log(jnp.exp(logs - top) @ jnp.ones_like(logs)) + top
+    # A compiler may compute logs twice. Far from all rows, they differ by more than exp can hold.
+    return jnp.log(jnp.exp(jnp.minimum(logs - top, 0)) @ jnp.ones_like(logs)) + top
 
 
 def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:

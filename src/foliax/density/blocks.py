@@ -1,0 +1,109 @@
+"""Blocks of rows that depend on each other: a split never separates the rows of a block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Int, PRNGKeyArray
+
+MIN_HELD_OUT_BLOCKS = 3
+"""Blocks to hold out, if there are three times as many: one block alone may be unlike the rest."""
+MAX_BLOCK_FRACTION = 0.5
+"""Fraction of the rows above which a block is never held out: too few would be left to fit."""
+
+
+def as_blocks(blocks: Any, n: int) -> Int[np.ndarray, " n"]:
+    """Check the blocks of n rows and number their labels.
+
+    Args:
+        blocks: One label for each row, or a number N for N consecutive parts. 0 makes every row a
+            block of its own, which declares the rows independent.
+        n: The number of rows.
+
+    Returns:
+        The number of each row's block, counted from 0.
+
+    Raises:
+        ValueError: The labels do not fit the rows, or there are fewer than two blocks.
+    """
+    if np.ndim(blocks) == 0:
+        return consecutive_blocks(n, blocks)
+    labels = np.asarray(blocks)
+    if labels.shape != (n,):
+        raise ValueError(f"There are {n} rows and block labels of shape {labels.shape}.")
+    distinct, numbers = np.unique(labels, return_inverse=True)
+    if len(distinct) < 2:
+        raise ValueError(
+            "All rows have the same block label, but a split needs at least 2 blocks. Use other "
+            "labels, or a number of consecutive parts."
+        )
+    return numbers.reshape(-1).astype(np.int64)
+
+
+def consecutive_blocks(n: int, count: Any) -> Int[np.ndarray, " n"]:
+    """Number the rows of `count` consecutive parts of equal size; 0 makes every row a part."""
+    if isinstance(count, bool) or count != int(count) or not (count == 0 or 2 <= count <= n):
+        raise ValueError(
+            f"The number of blocks is {count}: it must be from 2 to the number of rows, {n}, or 0 "
+            "for independent rows."
+        )
+    return np.arange(n) * int(count or n) // n
+
+
+def split_blocks(
+    blocks: Int[np.ndarray, " n"], fraction: float, key: PRNGKeyArray, max_held_out: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose whole blocks to hold out.
+
+    Random blocks are held out until they contain enough rows. At least `MIN_HELD_OUT_BLOCKS` are,
+    but no more than a third of the blocks for that reason.
+
+    Args:
+        blocks: The label of each row's block.
+        fraction: The share of the rows to hold out.
+        key: Chooses the blocks, and the order of the rows.
+        max_held_out: Return no more held-out rows than this. Other rows of held-out blocks belong
+            to neither part.
+
+    Returns:
+        The numbers of the rows to fit and of those to hold out, both in random order.
+
+    Raises:
+        ValueError: There are fewer than two blocks.
+    """
+    n = len(blocks)
+    labels, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
+    if len(labels) < 2:
+        raise ValueError(
+            f"The {n} rows belong to one block, so that none can be held out. Use more blocks."
+        )
+    key, row_key = jax.random.split(key)
+    order = np.asarray(jax.random.permutation(key, len(labels)))
+    order = order[sizes[order] <= MAX_BLOCK_FRACTION * n]
+    wanted = max(1, min(max_held_out or n, round(fraction * n)))
+    enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
+    count = max(enough, min(MIN_HELD_OUT_BLOCKS, len(labels) // 3))
+    held = np.isin(block.reshape(-1), order[: min(count, len(order), len(labels) - 1)])
+    rows = np.asarray(jax.random.permutation(row_key, n))
+    return rows[~held[rows]], rows[held[rows]][:max_held_out]
+
+
+def assign_folds(blocks: Int[np.ndarray, " n"], folds: int) -> Int[np.ndarray, " n"]:
+    """Assign whole blocks to folds of similar numbers of rows.
+
+    Args:
+        blocks: The label of each row's block.
+        folds: The number of folds; with fewer blocks, each block is a fold.
+
+    Returns:
+        The number of each row's fold.
+    """
+    _, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
+    rows_in_fold = np.zeros(min(folds, len(sizes)), int)
+    fold = np.zeros(len(sizes), int)
+    for number in np.argsort(-sizes, kind="stable"):
+        fold[number] = np.argmin(rows_in_fold)
+        rows_in_fold[fold[number]] += sizes[number]
+    return fold[block.reshape(-1)]
