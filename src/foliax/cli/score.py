@@ -11,6 +11,9 @@ from . import options as o
 from .console import Console, handle_errors
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from foliax.density import AbstractDensity
     from foliax.tables import Measure, Schema
 
 EARTH_RADIUS_KM = 6371.0088
@@ -55,7 +58,6 @@ def score(
       foliax score quakes.foliax new.csv --per km2
     """
     import jax
-    import numpy as np
 
     from foliax import io
     from foliax.density import evaluate
@@ -67,27 +69,36 @@ def score(
     tables.check_output(output, tables.TABLE_ENDINGS)
     loaded, schema = io.load_with_schema(model)
     measure = choose_measure(schema, per)
-    how = {"drop_invalid": drop_invalid, "project": project}
-    table = tables.read_verbatim(console, data, schema, **how, output=output)
+    table = tables.read_verbatim(
+        console, data, schema, drop_invalid=drop_invalid, project=project, output=output
+    )
     with console.progress(f"Scoring {len(table.points)} rows"):
         found = evaluate(loaded.density, table.points, tol=tol, key=jax.random.key(seed))
     log_density = found.value + measure.log_unit
-    volume = loaded.density.manifold.log_total_volume()
     new = {f"log density {measure.label}": log_density, "standard error": found.error}
-    if math.isfinite(volume):
-        new["density × uniform"] = np.exp(found.value + volume)
+    new |= compare_with_uniform(loaded.density, found.value)
     scored, names = add_columns(table.frame, new)
+    log_renamed(console, names)
+    console.log(found.describe(tol))
+    mean = float(log_density.mean())
+    summary = {"measure": measure.label, "mean log density": mean}
+    summary |= {"dropped": table.dropped, "columns": names}
+    tables.write(console, scored, output, summary)
+
+
+def log_renamed(console: Console, names: dict[str, str]) -> None:
+    """Say which new columns got other names, because the table has theirs."""
     for wanted, name in names.items():
         if name != wanted:
             console.log(f"The table has a column '{wanted}': the new one is '{name}'.")
-    console.log(found.describe(tol))
-    summary = {
-        "measure": measure.label,
-        "mean log density": float(np.mean(log_density)),
-        "dropped": table.dropped,
-        "columns": names,
-    }
-    tables.write(console, scored, output, summary)
+
+
+def compare_with_uniform(density: AbstractDensity, value: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the column of densities as multiples of the uniform one, where there is one."""
+    import numpy as np
+
+    volume = density.manifold.log_total_volume()
+    return {"density × uniform": np.exp(value + volume)} if math.isfinite(volume) else {}
 
 
 def choose_measure(schema: Schema, per: str | None) -> Measure:
