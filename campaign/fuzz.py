@@ -18,12 +18,12 @@ import resource
 import select
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import IO
 
@@ -72,7 +72,7 @@ def run_command(words: list[str]) -> None:
     app(words, prog_name="foliax")
 
 
-def run_input(seed: int, given: Input, folder: Path, run: Run = run_command) -> Finding:
+def run_input(seed: int, given: Input, folder: Path, run: Run) -> Finding:
     """Run one input in this process and judge it.
 
     Args:
@@ -106,14 +106,13 @@ def run_input(seed: int, given: Input, folder: Path, run: Run = run_command) -> 
 
 def _redirect(run: Callable[[], None], folder: Path) -> int | str | None:
     """Run with stdout and stderr in files, also those of C libraries; return the exit code."""
-    kept = [os.dup(1), os.dup(2)]
-    sys.stdout.flush()
-    sys.stderr.flush()
     code: int | str | None = "missing: the command returned"
-    try:
+    with ExitStack() as stack:
         for number, name in ((1, "stdout"), (2, "stderr")):
-            with (folder / name).open("wb") as file:
-                os.dup2(file.fileno(), number)
+            file = stack.enter_context((folder / name).open("w", errors="surrogateescape"))
+            stack.callback(_restore, number, os.dup(number))
+            os.dup2(file.fileno(), number)
+            stack.enter_context((redirect_stdout if number == 1 else redirect_stderr)(file))
         try:
             run()
         except SystemExit as end:
@@ -121,13 +120,12 @@ def _redirect(run: Callable[[], None], folder: Path) -> int | str | None:
         except BaseException as error:
             traceback.print_exc()
             code = type(error).__name__
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        for number, saved in zip((1, 2), kept, strict=True):
-            os.dup2(saved, number)
-            os.close(saved)
     return code
+
+
+def _restore(number: int, saved: int) -> None:
+    os.dup2(saved, number)
+    os.close(saved)
 
 
 @dataclasses.dataclass
@@ -212,7 +210,7 @@ def _work(seeds: list[int], models: Path, folder: Path, writer: int) -> None:
             given = build_input(seed, known)
             limit = _virtual_bytes() + MAX_EXTRA_BYTES
             resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
-            found = dataclasses.asdict(run_input(seed, given, folder))
+            found = dataclasses.asdict(run_input(seed, given, folder, run_command))
             os.write(writer, f"{json.dumps(found)}\n".encode())
         os._exit(0)
     except BaseException:
