@@ -263,7 +263,8 @@ def main() -> None:
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.number)
     seeds = seeds if options.only is None else [options.only]
-    import_foliax()
+    if len(seeds) > INPUTS_PER_PROCESS:
+        import_foliax()
     start, ends, failed = time.monotonic(), Counter[str](), 0
     with tempfile.TemporaryDirectory(prefix="foliax-fuzz-") as folder:
         os.environ.setdefault("FOLIAX_CACHE", f"{folder}/cache")

@@ -86,6 +86,14 @@ def hostile_table(ending: str, rng: random.Random) -> bytes:
     return mutate_bytes(data, rng) if 0.25 < damage < 0.5 else data
 
 
+def odd_values(rng: random.Random) -> bytes:
+    """Return a CSV file that can be read, whose values are extreme, constant or repeated."""
+    cells = _cells(clean_columns())
+    for _ in range(rng.randint(1, 3)):
+        rng.choice((_set_cell, _shift_column, _repeat_row))(cells, rng)
+    return _join(cells, ",").encode()
+
+
 def _parts(data: bytes, rng: random.Random) -> list[bytes]:
     """One or two members of a gzip file."""
     at = rng.choice([len(data), len(data) // 2])
@@ -237,7 +245,7 @@ def _edit_npy_header(data: bytes, rng: random.Random) -> bytes:
 def _npz(rng: random.Random) -> bytes:
     file = io.BytesIO()
     columns = {name: values for name, values in _columns(rng).items() if name != "file"}
-    save = rng.choice([np.savez, np.savez_compressed])
+    save: Callable[..., None] = rng.choice([np.savez, np.savez_compressed])
     save(file, **{name.replace("\0", "0"): values for name, values in columns.items()})
     return file.getvalue()
 

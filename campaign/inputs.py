@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .hostile_schemas import SCHEMAS, hostile_json, hostile_text, hostile_toml
-from .hostile_tables import ENDINGS, clean_columns, clean_csv, hostile_table
+from .hostile_tables import ENDINGS, clean_columns, clean_csv, hostile_table, odd_values
 from .mutators import MUTATIONS_OF_MODELS, reseal
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "io" / "fixtures"
@@ -28,8 +28,8 @@ MODELS = {
 }
 """The stored models, with schemas of the campaign's table; None for a model that has its own."""
 
-FIT_SCHEMA = "where: sphere(lat=lat, lon=lon)"
-"""A small schema, because each other manifold and number of rows compiles another program."""
+FIT_SCHEMAS = (PLACE, TORSIONS, "depth: positive(depth)", "n: count(stations)", "x: real(depth)")
+"""Small schemas, because each other manifold and number of rows compiles another program."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,10 +131,9 @@ def _score_table(rng: random.Random, models: dict[str, bytes]) -> Input:
 
 
 def _fit_table(rng: random.Random, models: dict[str, bytes]) -> Input:
-    ending = rng.choice(ENDINGS)
-    words = ("fit", f"data{ending}", "-s", FIT_SCHEMA, "-m", "kernel", "-o", "m.foliax")
+    words = ("fit", "data.csv", "-s", rng.choice(FIT_SCHEMAS), "-m", "kernel", "-o", "m.foliax")
     words += rng.choice([(), ("--drop-invalid",), ("--project",), ("--weights", "depth")])
-    return Input(words, {f"data{ending}": hostile_table(ending, rng)}, "m.foliax")
+    return Input(words, {"data.csv": odd_values(rng)}, "m.foliax")
 
 
 def _damaged(rng: random.Random, models: dict[str, bytes]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -148,8 +148,9 @@ def mutate_tree(tree: Any, rng: random.Random) -> None:
     if not places:
         return
     node, key = rng.choice(places)
+    node = cast("dict[Any, Any]", node)
     kind = rng.choice(["value", "drop", "rename", "swap", "class"])
-    if kind == "drop" or (kind == "rename" and isinstance(node, list)):
+    if kind == "drop" or (kind == "rename" and type(key) is int):
         del node[key]
     elif kind == "rename":
         node[rng.choice(["__init__", *HOSTILE_TEXTS])] = node.pop(key)

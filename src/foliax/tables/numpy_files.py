@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ def _load(path: Path, read: Callable[[Path, Any], Any]) -> Any:
         ) from None
 
 
-def _check_size(path: Path, file: IO[bytes], size: int) -> None:
+def _check_size(path: Path, file: BufferedIOBase, size: int) -> None:
     """Refuse an array that claims more bytes than its file has, before NumPy allocates them."""
     file.seek(0)
     read_header = HEADER_READERS.get(npy_format.read_magic(file))
