@@ -21,6 +21,10 @@ BUG = re.compile(r"Traceback \(most recent|^\S*Warning:|: \w*Warning: ", re.MULT
 """Signs of an error or a warning that nobody wrote for users."""
 
 
+CODE_OF_INPUTS = (b"<script>alert(1)", b"\x1b[2J")
+"""What a page must escape; `mutators.HOSTILE_TEXTS` has it."""
+
+
 def find_faults(
     given: Input, code: int | str | None, stdout: str, stderr: str, folder: Path
 ) -> list[str]:
@@ -96,4 +100,7 @@ def _judge_files(given: Input, code: int | str | None, folder: Path) -> list[str
     written = given.output if code == 0 else None
     if written is not None and (written not in found or not found[written].stat().st_size):
         faults.append(f"The output {written} was not written.")
+    elif given.output == "m.html" and written:
+        page = found[written].read_bytes()
+        faults += ["The page holds code of the input." for text in CODE_OF_INPUTS if text in page]
     return faults + [f"The file {name!r} was left." for name in found if name != written]

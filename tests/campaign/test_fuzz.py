@@ -22,7 +22,7 @@ def run_python(folder: Path, code: str, *words: str) -> subprocess.CompletedProc
 
 def test_hostile_inputs_end_well(tmp_path):
     code = "from campaign.fuzz import main; main()"
-    ended = run_python(tmp_path, code, "-n", "100", "--seed", "0")
+    ended = run_python(tmp_path, code, "-n", "100")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "100 inputs, 0 with faults" in ended.stdout
     ends = dict(re.findall(r"(\w+ \w+): (\d+)", ended.stdout))
@@ -123,3 +123,10 @@ def test_a_result_that_is_not_json_is_reported(stdout, tmp_path, monkeypatch):
     given = Input(("info", "data", "--json"), {"data": b"x"})
     found = run_input(7, given, tmp_path, lambda words: end(0, stdout=stdout)())
     assert "JSON" in " ".join(found.faults)
+
+
+def test_code_in_a_page_is_reported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = {"m.html": "<p><script>alert(1)</script>"}
+    found = run_input(7, Input(("report",), {}, "m.html"), tmp_path, lambda words: end(0, **page)())
+    assert found.faults == ["The page holds code of the input."]
