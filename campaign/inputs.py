@@ -101,7 +101,10 @@ def _check_table(rng: random.Random, models: dict[str, bytes]) -> Input:
     words = ("check", f"data{ending}")
     if rng.random() < 0.5:
         words += ("-s", rng.choice(SCHEMAS))
-    return Input(words, {f"data{ending}": hostile_table(ending, rng)})
+    words += rng.choices([(), ("--blocks", "magnitude"), ("--blocks", "3")], [8, 1, 1])[0]
+    is_readable = ending == ".csv" and rng.random() < 0.7
+    content = odd_values(rng) if is_readable else hostile_table(ending, rng)
+    return Input(words, {f"data{ending}": content})
 
 
 def _propose_schema(rng: random.Random, models: dict[str, bytes]) -> Input:
@@ -133,6 +136,7 @@ def _score_table(rng: random.Random, models: dict[str, bytes]) -> Input:
 def _fit_table(rng: random.Random, models: dict[str, bytes]) -> Input:
     words = ("fit", "data.csv", "-s", rng.choice(FIT_SCHEMAS), "-m", "kernel", "-o", "m.foliax")
     words += rng.choice([(), ("--drop-invalid",), ("--project",), ("--weights", "depth")])
+    words += rng.choice([(), (), ("--blocks", "magnitude"), ("--blocks", "3")])
     return Input(words, {"data.csv": odd_values(rng)}, "m.foliax")
 
 

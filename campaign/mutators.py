@@ -114,7 +114,8 @@ def reseal(data: bytes, rng: random.Random) -> bytes:
     if kept.get("schema") is not None:
         kept["schema"] = json.loads(kept["schema"])
     part = rng.choice([kept, *(value for value in kept.values() if isinstance(value, dict))])
-    mutate_tree(part, rng)
+    for _ in range(rng.choice([1, 1, 2])):
+        mutate_tree(part, rng)
     if isinstance(kept.get("schema"), dict):
         kept["schema"] = json.dumps(kept["schema"])
     if tensors and rng.random() < 0.3:
