@@ -180,6 +180,15 @@ def test_an_error_is_one_line(tmp_path, monkeypatch):
     assert result.stderr.count("\n") == 1
 
 
+def test_a_long_error_is_cut_in_the_middle(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(GOOD)
+    for schema in (f"real({'x' * 5000})", f"{'x' * 5000}(n)"):
+        error = run("check", path, "-s", schema, code=2).stderr
+        assert len(error) < 1300
+        assert "xxx … xxx" in error
+
+
 def test_names_that_are_not_utf8(tmp_path):
     name = os.fsdecode(os.fsencode(tmp_path / "a") + b"\xff.csv")
     Path(name).write_text(GOOD)

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import gzip
 import importlib.util
+import io
 import os
 import sys
 import zipfile
@@ -228,12 +229,17 @@ def test_archives_of_other_things(tmp_path):
         read_table(tmp_path / "d.npy")
 
 
-def test_a_claim_of_terabytes_is_refused(tmp_path):
-    np.save(tmp_path / "a.npy", np.zeros(3))
-    content = (tmp_path / "a.npy").read_bytes().replace(b"(3,)", b"(9999999999999,)")
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_a_claim_of_terabytes_is_refused_before_it_is_allocated(tmp_path, version):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.zeros(3), version=version)
+    content = file.getvalue().replace(b"(3,)", b"(9999999999999,)")
     (tmp_path / "a.npy").write_bytes(content)
-    with pytest.raises(TableError, match=r"cannot be read as NumPy's \.npy"):
-        read_table(tmp_path / "a.npy")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", content)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(TableError, match=r"\(9999999999999,\) takes 79999999999992 bytes"):
+            read_table(tmp_path / name)
 
 
 def test_paths_that_are_no_files(tmp_path, monkeypatch):

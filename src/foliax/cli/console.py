@@ -31,6 +31,9 @@ BAD_INPUT = 2
 FIT_CUT_SHORT = 3
 """Exit code of a command whose fit the clock stopped, far over its time limit."""
 
+MAX_ERROR_CHARACTERS = 1000
+"""Characters of an error on a terminal; names of columns can have thousands."""
+
 _signals: list[int] = []
 """The signals that asked the running command to end."""
 
@@ -157,8 +160,19 @@ def _escape_error(error: Exception, message: str) -> str:
     """Put a message on one line; only errors that point into a schema's text have several."""
     from foliax.tables.errors import SchemaTextError
 
-    keep = "\n\t" if isinstance(error, SchemaTextError) else ""
-    return escape_control_characters(message, keep)
+    if isinstance(error, SchemaTextError):
+        first, *lines = message.split("\n")
+        shown = [_cut_middle(escape_control_characters(first)), *lines]
+        return escape_control_characters("\n".join(shown))
+    return _cut_middle(escape_control_characters(message, keep=""))
+
+
+def _cut_middle(text: str) -> str:
+    """Cut what is too long; what is wrong stands at the start, and how to fix it at the end."""
+    if len(text) <= MAX_ERROR_CHARACTERS:
+        return text
+    half = MAX_ERROR_CHARACTERS // 2
+    return f"{text[:half]} … {text[-half:]}"
 
 
 @contextmanager

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.lib import format as npy_format
 
 from .errors import TableError, one_line, shorten
 from .row_names import number_rows
+
+HEADER_READERS = {
+    (1, 0): npy_format.read_array_header_1_0,
+    (2, 0): npy_format.read_array_header_2_0,
+}
+"""NumPy's readers of headers by version; it has none for 3.0, which names in other scripts need."""
 
 MAX_SHOWN_CHARACTERS = 200
 """Characters of a list of columns that an error message shows."""
@@ -69,6 +78,9 @@ def _load(path: Path, read: Callable[[Path, Any], Any]) -> Any:
     """Read with NumPy. Files that are damaged or written to do harm raise errors of many types."""
     try:
         with path.open("rb") as file:
+            if file.read(len(npy_format.MAGIC_PREFIX)) == npy_format.MAGIC_PREFIX:
+                _check_size(path, file, path.stat().st_size)
+            file.seek(0)
             return read(path, np.load(file, allow_pickle=False))
     except (TableError, PermissionError):
         raise
@@ -77,6 +89,21 @@ def _load(path: Path, read: Callable[[Path, Any], Any]) -> Any:
             f"{path} cannot be read as NumPy's {path.suffix}: {one_line(error)}. Write it again "
             "with NumPy, without pickled objects."
         ) from None
+
+
+def _check_size(path: Path, file: BufferedIOBase, size: int) -> None:
+    """Refuse an array that claims more bytes than its file has, before NumPy allocates them."""
+    file.seek(0)
+    read_header = HEADER_READERS.get(npy_format.read_magic(file))
+    if read_header is None:
+        return
+    shape, _, dtype = read_header(file)
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed > size and not dtype.hasobject:
+        raise TableError(
+            f"{path} is incomplete or damaged: an array of shape {shape} takes {claimed} bytes, "
+            f"and there are {size}. Copy or write it again."
+        )
 
 
 def _check_array(path: Path, loaded: Any) -> np.ndarray:
@@ -88,6 +115,10 @@ def _check_array(path: Path, loaded: Any) -> np.ndarray:
 def _read_archive(path: Path, loaded: Any) -> dict[str, np.ndarray]:
     if isinstance(loaded, np.ndarray):
         raise _wrong_ending(path)
+    for entry in loaded.zip.infolist():
+        with loaded.zip.open(entry) as file:
+            if file.read(len(npy_format.MAGIC_PREFIX)) == npy_format.MAGIC_PREFIX:
+                _check_size(path, file, entry.file_size)
     arrays = {name: loaded[name] for name in loaded.files}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
