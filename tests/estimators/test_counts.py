@@ -93,7 +93,7 @@ def test_whole_numbers_of_every_size_are_counts():
     check_points(foliax.Naturals(1), counts)
     check_points_on_device(foliax.Naturals(1), counts)
     on_device = jnp.asarray(counts, jnp.float32)
-    np.testing.assert_array_equal(foliax.Naturals(1).project(on_device), on_device)
+    np.testing.assert_array_equal(jax.vmap(foliax.Naturals(1).project)(on_device), on_device)
     with pytest.raises(ValueError, match="not a whole number"):
         check_points(foliax.Naturals(1), counts + 0.25)
 
