@@ -19,7 +19,7 @@ from foliax.evaluation import metrics
 from foliax.evaluation.mass import check_total_mass, mass_is_off, total_mass_of_fit
 from foliax.flows import GaussianMixture, RealNVP
 from foliax.io import dumps, loads
-from foliax.manifolds.local import ResolutionError
+from foliax.manifolds.resolution import ResolutionError
 from foliax.training import Record
 
 from ..cli.running import run, run_json

@@ -14,8 +14,9 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.local import AbstractCoordinates, Unchanged, check_resolution
+from ..manifolds.local import AbstractCoordinates, Unchanged
 from ..manifolds.points import check_points_on_device
+from ..manifolds.resolution import check_resolution
 from ..training import Callback, Record
 from .blocks import add_blocks
 

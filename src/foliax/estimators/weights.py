@@ -26,11 +26,17 @@ def mixture_weights(
         The weights π, and the mean log density of the rows under the mixture.
 
     Raises:
-        FloatingPointError: A row has density 0 under every component.
+        FloatingPointError: A row has density 0 under every component, or a density that is not a
+            number.
     """
     top = scores.max(1, keepdims=True)
     if not np.isfinite(top).all():
         bad = int(np.argmin(np.isfinite(top[:, 0])))
+        if top[bad, 0] != -np.inf:
+            raise FloatingPointError(
+                f"Row {bad} has a log density of {top[bad, 0]}: single precision cannot hold the "
+                "terms of its sum. Rescale its columns or its weight."
+            )
         raise FloatingPointError(
             f"Row {bad} has density 0 under every component: it is too far from all other rows. "
             "Remove it, or rescale its columns."

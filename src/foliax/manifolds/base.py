@@ -90,6 +90,10 @@ class AbstractManifold(eqx.Module):
         """Find coordinates in which float32 resolves these rows; None if it already does."""
         return None
 
+    def tolerates_merging(self, rows: Float[np.ndarray, "n size"]) -> bool:
+        """Whether rows may become equal in float32, because their chart still resolves them."""
+        return False
+
     @property
     def factors(self) -> tuple[AbstractManifold, ...]:
         """The factors of a product, nested products flattened; otherwise the manifold itself."""

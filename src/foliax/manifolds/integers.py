@@ -13,7 +13,20 @@ from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
-from .local import FAR_CELLS, FAR_OFFSET, MAX_CELLS, CellsFromMedian, location_and_scale
+from .local import (
+    FAR_CELLS,
+    FAR_OFFSET,
+    MAX_CELLS,
+    MAX_WHOLE_CELLS,
+    CellsFromMedian,
+    location_and_scale,
+)
+
+MIN_SPREAD_ROUNDINGS = 100.0
+"""Spread of log counts, in float32 roundings of their logarithm, that makes merging harmless.
+
+Kernels and flows are then many roundings wide, so that neighbouring counts have equal densities.
+"""
 
 
 def no_uniform(manifold: AbstractManifold) -> ValueError:
@@ -26,7 +39,7 @@ class Rounded(AbstractManifold):
     """offset + step·Z^d: values recorded to a fixed step; measure: counting, so densities are pmfs.
 
     A density per unit of the rounded quantity is the pmf over step^d. Values beyond 2^16 steps need
-    float64.
+    float64; whole numbers beyond 2^23.
 
     Args:
         step: Distance between neighbouring values, in the unit of y.
@@ -56,6 +69,8 @@ class Rounded(AbstractManifold):
         """Return the distance to the nearest multiple, in steps, beyond the float's own rounding.
 
         Beyond 2^16 steps float32 cannot resolve positions within a cell: that is a violation too.
+        Whole numbers may be as large as 2^23: float32 has all of them, and a distribution that
+        wide is smooth within a cell.
         """
         cell = (y - self.offset) / self.step
         slack = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(cell) + jnp.abs(y) / self.step)
@@ -63,15 +78,18 @@ class Rounded(AbstractManifold):
         return jnp.max(jnp.where(jnp.abs(cell) > self._max_steps(y.dtype), 1, gap))
 
     def _max_steps(self, dtype) -> float:
-        return MAX_CELLS if dtype == jnp.float32 else 2.0**44
+        if dtype != jnp.float32:
+            return 2.0**44
+        return MAX_WHOLE_CELLS if (self.step, self.offset) == (1, 0) else MAX_CELLS
 
     def describe_violation(self, y: np.ndarray) -> str:
         nearest = self.offset + self.step * np.round((y - self.offset) / self.step)
-        if np.abs(y / self.step).max() > 2**16:
+        most = self._max_steps(jnp.float32)
+        if np.abs(y / self.step).max() > most:
             far = y[int(np.argmax(np.abs(y)))]
             return (
-                f"value {far:.9g} is more than 2^16 steps from zero, too far for float32. Use "
-                "float64, Naturals for counts, or subtract an offset."
+                f"value {far:.9g} is more than {most:.0f} steps from zero, too far for float32. "
+                "Use float64, Naturals for counts, or subtract an offset."
             )
         worst = int(np.argmax(np.abs(y - nearest)))
         what = "an integer" if self.step == 1 else f"a multiple of {self.step}"
@@ -175,7 +193,8 @@ class Naturals(AbstractManifold):
         return f"count {y[worst]:.9g} is not a whole number."
 
     def project(self, y: Point) -> Point:
-        return jnp.maximum(jnp.floor(y + 0.5), 0)
+        # Above 2^23, y + 0.5 is no float32, and rounding it would change a whole number.
+        return jnp.maximum(jnp.where(y == jnp.floor(y), y, jnp.floor(y + 0.5)), 0)
 
     def distance(self, y: Point, other: Point) -> Scalar:
         return safe_norm(y - other)
@@ -197,9 +216,14 @@ class Naturals(AbstractManifold):
         median, spread = location_and_scale(rows)
         apart = np.abs(rows - median).max()
         far = (median > FAR_CELLS) & (rows.min(axis=0) > median / 2)
-        if not (far & (median > FAR_OFFSET * spread)).all() or apart > MAX_CELLS / 2:
+        if not (far & (median > FAR_OFFSET * spread)).all() or apart >= MAX_WHOLE_CELLS:
             return None
         return CellsFromMedian(Integers(self.d), np.round(median), 1.0, 0.0)
+
+    def tolerates_merging(self, rows: np.ndarray) -> bool:
+        logs = np.log(rows + 0.5)
+        rounding = np.finfo(np.float32).eps * np.abs(logs).max(axis=0)
+        return bool((location_and_scale(logs)[1] > MIN_SPREAD_ROUNDINGS * rounding).all())
 
 
 @storable("manifolds.LogCells")
@@ -224,7 +248,7 @@ class LogCells(AbstractDequantization):
         return 1
 
     def quantize(self, x: Ambient) -> tuple[Point, Aux]:
-        value = jnp.exp(x)
+        value = jnp.minimum(jnp.exp(x), jnp.finfo(x.dtype).max)
         return jnp.floor(value), value - jnp.floor(value)
 
     def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:

@@ -34,12 +34,10 @@ SCALE_RANGE = (1e-15, 1e15)
 """Spreads whose squares and reciprocals float32 can hold."""
 FAR_CELLS = 2.0**10
 """Cells from zero beyond which whole and rounded values are counted from their median."""
-MIN_CHECKED_VALUES = 20
-"""Distinct values a column must exceed before its resolution is checked."""
-MAX_MERGED_FRACTION = 0.3
-"""Fraction of distinct values that may become equal in float32; a quarter of 1e7 values does."""
 MAX_CELLS = 2.0**16
 """Cells from zero that float32 resolves, with bits left for the position within a cell."""
+MAX_WHOLE_CELLS = 2.0**23
+"""Whole numbers below this have a middle n + ½ in float32."""
 
 Rows = Float[np.ndarray, "n size"]
 Array = Any
@@ -253,45 +251,3 @@ def tangent_basis(centre: np.ndarray) -> np.ndarray:
     w = centre.copy()
     w[-1] += -1.0 if centre[-1] < 0 else 1.0
     return (np.eye(len(w)) - 2 * np.outer(w, w) / (w @ w))[:, :-1]
-
-
-class ResolutionError(ValueError):
-    """Values that differ by less than single precision resolves.
-
-    Args:
-        coordinate: Index of the coordinate within a flat point.
-        reason: What is wrong and how to fix it.
-    """
-
-    def __init__(self, coordinate: int, reason: str):
-        self.coordinate, self.reason = coordinate, reason
-        super().__init__(f"Coordinate {coordinate} of the points: {reason}")
-
-
-def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
-    """Check that a cast to float32 keeps the values of each column distinct.
-
-    Args:
-        coordinates: The coordinates in which the rows are cast.
-        rows: Points in float64.
-
-    Raises:
-        ResolutionError: More than `MAX_MERGED_FRACTION` of a column's values become equal.
-    """
-    parts, sizes = (coordinates,), (rows.shape[1],)
-    if isinstance(coordinates, SideBySide):
-        parts, sizes = coordinates.parts, coordinates.sizes
-    starts = np.cumsum([0, *sizes[:-1]])
-    columns = np.split(rows, starts[1:], axis=1)
-    for part, start, values in zip(parts, starts, columns, strict=True):
-        for number, column in enumerate(part.encode(values)[0].T):
-            exact = len(np.unique(column))
-            with np.errstate(over="ignore"):
-                resolved = len(np.unique(column.astype(np.float32)))
-            if exact > MIN_CHECKED_VALUES and resolved < (1 - MAX_MERGED_FRACTION) * exact:
-                raise ResolutionError(
-                    int(start) + min(number, values.shape[1] - 1),
-                    f"single precision resolves {resolved} of {exact} distinct values, as they "
-                    "lie in groups that are much narrower than the distance between them. Fit the "
-                    "groups separately, or round the values and declare the column as rounded.",
-                )

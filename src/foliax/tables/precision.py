@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..manifolds import OffManifoldError
-from ..manifolds.local import ResolutionError, Unchanged
+from ..manifolds.local import Unchanged
 from ..manifolds.points import check_points_on_device
+from ..manifolds.resolution import ResolutionError
 from .errors import TableError
 from .factor import Factor
 from .row_names import row_name

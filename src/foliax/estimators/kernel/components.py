@@ -83,9 +83,10 @@ class ScaleKernels(AbstractKernels):
         base = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
         cells = np.array(self.cells, int)
         edges = self.space.cell_edges(y) * a[cells, None]
+        widths = self.space.cell_widths(y) * a[cells]
         masses = [
-            jax.vmap(lambda kappa, e=e, m=m: log_cell(e - m[:, None], kappa))(self.kappas)
-            for e, m in zip(edges, self.levels, strict=True)
+            jax.vmap(lambda kappa, e=e, w=w, m=m: log_cell(e - m[:, None], kappa, w))(self.kappas)
+            for e, w, m in zip(edges, widths, self.levels, strict=True)
         ]
 
         def one(kappa_and_masses):

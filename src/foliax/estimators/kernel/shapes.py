@@ -94,11 +94,15 @@ class LocalKernels(AbstractKernels):
         squared = sum((w**2 for w in white), jnp.zeros_like(self.log_scale))
         base = self.log_scale - log_volume
         cells = np.array(self.cells, int)
-        edges = space.cell_edges(y) * self.relative[space.bandwidth_index()[cells], None]
-        masses = [
-            jax.vmap(lambda h, e=e, m=m: log_cell((e - m[:, :1]) * m[:, 1:], 1 / h**2))(self.widths)
-            for e, m in zip(edges, self.levels, strict=True)
-        ]
+        relative = self.relative[space.bandwidth_index()[cells]]
+        edges = space.cell_edges(y) * relative[:, None]
+        cell_widths = space.cell_widths(y) * relative
+
+        def log_masses(edge, width, level):
+            ends = (edge - level[:, :1]) * level[:, 1:]
+            return jax.vmap(lambda h: log_cell(ends, 1 / h**2, width * level[:, 1]))(self.widths)
+
+        masses = [log_masses(*each) for each in zip(edges, cell_widths, self.levels, strict=True)]
 
         def one(h_and_masses):
             h, masses = h_and_masses

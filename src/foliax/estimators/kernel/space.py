@@ -76,6 +76,12 @@ class Space(eqx.Module):
         kept = [edges for edges in found if edges is not None]
         return jnp.concatenate(kept) if kept else jnp.zeros((0, 2), y.dtype)
 
+    def cell_widths(self, y: Point) -> Float[Array, " c"]:
+        """Compute the widths of narrow cells, else 0, for rounded coordinates only."""
+        found = [family.cell_widths(part) for family, part in self.split(y)]
+        kept = [widths for widths in found if widths is not None]
+        return jnp.concatenate(kept) if kept else jnp.zeros(0, y.dtype)
+
     def log_jacobian(self, y: Point) -> Scalar:
         """Compute log |de/dy|."""
         return jnp.stack([family.log_jacobian(part) for family, part in self.split(y)]).sum()

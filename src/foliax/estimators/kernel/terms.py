@@ -57,7 +57,9 @@ def log_sum(logs: Float[Array, " n"]) -> Scalar:
     return jnp.log(jnp.exp(jnp.minimum(logs - top, 0)) @ jnp.ones_like(logs)) + top
 
 
-def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:
+def log_cell(
+    ends: Float[Array, "n 2"], kappa: Scalar, width: Float[Array, "*n"] | float = 0.0
+) -> Float[Array, " n"]:
     """Compute the log mass of cells under a centred normal of precision κ.
 
     The tail on the nearer side avoids cancellation. Cells narrower than 0.1 deviations use the
@@ -66,6 +68,8 @@ def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:
     Args:
         ends: Lower and upper end of each cell.
         kappa: The precision.
+        width: The cells' width where the ends are too close together for float32. By default 0:
+            the difference of the ends.
 
     Returns:
         The log mass of each cell.
@@ -74,11 +78,19 @@ def log_cell(ends: Float[Array, "n 2"], kappa: Scalar) -> Float[Array, " n"]:
     low, high = ends[:, 0], ends[:, 1]
     flipped = low + high > 0
     low, high = jnp.where(flipped, -high, low), jnp.where(flipped, -low, high)
+    width = width * jnp.sqrt(kappa)
+    is_given = width > 0
+    centre = jnp.where(is_given, (high + low) / 2, 0.0)
+    low, high = (
+        jnp.where(is_given, centre - width / 2, low),
+        jnp.where(is_given, centre + width / 2, high),
+    )
+    width = jnp.where(is_given, width, high - low)
     log_high = jax.scipy.special.log_ndtr(high)
     log_low = jax.scipy.special.log_ndtr(low)
     by_tails = log_high + jnp.log1p(-jnp.exp(jnp.minimum(log_low - log_high, -1e-7)))
-    narrow = high - low < 0.1
-    width = jnp.where(narrow, high - low, 0.1)
+    narrow = width < 0.1
+    width = jnp.where(narrow, width, 0.1)
     middle = jnp.where(narrow, (high + low) / 2, 0.0)
     correction = (middle**2 - 1) * width**2 / 24
     by_middle = -0.5 * middle**2 + jnp.log(width) - 0.5 * jnp.log(2 * jnp.pi)

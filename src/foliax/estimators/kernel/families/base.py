@@ -45,6 +45,10 @@ class AbstractKernelFamily(eqx.Module):
         """Compute both ends of y's cell in each coordinate; None where values are not rounded."""
         return None
 
+    def cell_widths(self, y: Point) -> Float[Array, " e"] | None:
+        """Compute the widths of cells whose ends are too close for their difference, else 0."""
+        return None
+
     def log_jacobian(self, y: Point) -> Scalar:
         """Compute log |de/dy|, which is not 0 where e is a chart of another volume."""
         return jnp.zeros((), y.dtype)
