@@ -31,6 +31,9 @@ BAD_INPUT = 2
 FIT_CUT_SHORT = 3
 """Exit code of a command whose fit the clock stopped, far over its time limit."""
 
+INTERRUPTED_MESSAGE = "Interrupted. No output was changed."
+"""What a command says after an interrupt, where it has nothing else to say."""
+
 _signals: list[int] = []
 """The signals that asked the running command to end."""
 
@@ -135,7 +138,7 @@ def handle_errors(command: F) -> F:
                 enable_compilation_cache()
                 return command(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
-            message = str(interrupt) or "Interrupted. No output was changed."
+            message = str(interrupt) or INTERRUPTED_MESSAGE
             print_message(escape_control_characters(message))
             raise typer.Exit(interrupt_exit_code()) from None
         except BrokenPipeError:

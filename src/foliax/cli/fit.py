@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +12,12 @@ from . import options as o
 from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, handle_errors
 
 if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import PRNGKeyArray
+
     from foliax.estimators import AbstractEstimator, FitResult
-    from foliax.training import Record
+    from foliax.io.run_folder import KeepProgress
+    from foliax.training import Callback, Record
 
     from .tables import Table
 
@@ -40,6 +45,14 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="Exit with code 1 if the total mass of the density is not 1."),
 ]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue a fit that was interrupted or killed, to the same result. Its progress is "
+        "in OUTPUT.run, saved every half minute. Without --resume, start over.",
+    ),
+]
 
 
 @handle_errors
@@ -57,6 +70,7 @@ def fit(
     project: o.Project = False,
     yes: o.Yes = False,
     strict: Strict = False,
+    resume: Resume = False,
     seed: o.Seed = 0,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
@@ -75,7 +89,6 @@ def fit(
     was cut short, far over its time limit, with the model saved; 130 or 143 after an interrupt.
     """
     from foliax.estimators import get_estimator
-    from foliax.evaluation.mass import mass_is_off
 
     from . import tables
 
@@ -87,11 +100,29 @@ def fit(
         console, data, schema, yes=yes, drop_invalid=drop_invalid, project=project, weights=weights
     )
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
+    share = held_out if keep_rows else None
+    fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    if strict and mass_is_off(fitted.record):
-        raise typer.Exit(CHECK_FAILED)
+    if strict:
+        _exit_if_mass_is_off(fitted.record)
     exit_if_cut_short(console, fitted.record, output)
+
+
+def _fit_resumably(
+    console: Console,
+    table: Table,
+    estimator: AbstractEstimator,
+    output: Path,
+    held_out: float | None,
+    about: dict[str, Any],
+    resume: bool,
+) -> tuple[FitResult, int]:
+    """Fit and save as `fit_and_save` does, and keep the progress meanwhile."""
+    from .resume import identify_run, keep_progress
+
+    identity = identify_run(table, estimator, held_out, about)
+    with keep_progress(console, output, identity, resume=resume) as keeper:
+        return fit_and_save(console, table, estimator, output, held_out, about, keeper)
 
 
 def _print_result(
@@ -118,6 +149,13 @@ def _print_result(
     )
 
 
+def _exit_if_mass_is_off(record: Record) -> None:
+    from foliax.evaluation.mass import mass_is_off
+
+    if mass_is_off(record):
+        raise typer.Exit(CHECK_FAILED)
+
+
 def exit_if_cut_short(console: Console, record: Record, output: Path) -> None:
     """Warn and exit with code 3 where the clock stopped the fit."""
     from foliax.training.history import CUT_SHORT
@@ -135,48 +173,72 @@ def fit_and_save(
     table: Table,
     estimator: AbstractEstimator,
     output: Path,
-    held_out: float,
+    held_out: float | None,
     about: dict[str, Any],
-    keep_rows: bool = True,
+    keeper: KeepProgress | None = None,
 ) -> tuple[FitResult, int]:
-    """Fit all rows but a held-out share, and write the model file; how many these are.
+    """Fit all rows but a held-out share, and write the model file.
 
     An interrupted fit leaves `output` as it was: what it reached goes into a file beside it.
+
+    Args:
+        console: Shows the progress.
+        table: The rows.
+        estimator: What to fit.
+        output: The model file.
+        held_out: Share of the rows to hold out. None fits all, and keeps none in the file.
+        about: The seed, and what else the file states.
+        keeper: Keeps the progress.
+
+    Returns:
+        The fit, and the number of rows that were held out.
+
+    Raises:
+        KeyboardInterrupt: The fit was interrupted after it had reached something.
     """
     import jax
 
-    from foliax.density import Dataset
-    from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    mass_key = jax.random.fold_in(k2, 1)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split_rows(len(table.points), held_out if keep_rows else 0.0, k1)
-    with console.progress(f"Fitting {len(train)} rows") as stage:
-        with table.schema.name_columns_in_errors(table.frame, table.points):
-            data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
-            fitted = estimator.fit(data, key=k2, callbacks=[stage.callback()])
-        stage.show("measuring the total mass")
-        check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
+    train, test = split_rows(len(table.points), held_out or 0.0, k1)
+    fitted = _fit_rows(console, table, train, estimator, [keeper] if keeper else [], k2)
     training_data = None
-    if keep_rows:
+    if held_out is not None:
         training_data = collect_training_data(table.frame, table.weights, table.schema, train, test)
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
-    model_file.save(
-        path,
-        fitted.density,
-        estimator=estimator,
-        schema=table.schema,
-        record=fitted.record,
-        training_data=training_data,
-        extra=about,
-    )
+    parts = {"record": fitted.record, "schema": table.schema, "training_data": training_data}
+    model_file.save(path, fitted.density, estimator=estimator, extra=about, **parts)
     if interrupted:
         raise KeyboardInterrupt(
             f"Interrupted. {output} was not changed; see {path} for the fit so far."
         )
     return fitted, len(test)
+
+
+def _fit_rows(
+    console: Console,
+    table: Table,
+    train: np.ndarray,
+    estimator: AbstractEstimator,
+    callbacks: Sequence[Callback],
+    key: PRNGKeyArray,
+) -> FitResult:
+    """Fit the rows with these numbers, and measure the total mass."""
+    import jax
+
+    from foliax.density import Dataset
+    from foliax.evaluation.mass import check_total_mass
+
+    mass_key = jax.random.fold_in(key, 1)
+    with console.progress(f"Fitting {len(train)} rows") as stage:
+        with table.schema.name_columns_in_errors(table.frame, table.points):
+            data = Dataset(table.points, table.schema.manifold(), table.weights).take(train)
+            fitted = estimator.fit(data, key=key, callbacks=[*callbacks, stage.callback()])
+        stage.show("measuring the total mass")
+        check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
+    return fitted
