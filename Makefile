@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint format docs geometry truth benchmarks lock clean
+.PHONY: demo test test-all lint format docs geometry truth faults benchmarks lock clean
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -40,6 +40,10 @@ geometry: .venv/installed
 # Mass and fresh-row score against the truth, for every kind, offset and estimator; it resumes.
 truth: .venv/installed
 	$(BIN)/python -m campaign.truth
+
+# Kill, interrupt and obstruct fits: the old model or a complete new one, and resumes to the same bits.
+faults: .venv/installed
+	$(BIN)/python -m campaign.faults
 
 # Install into another venv, because the lock file does not hold the packages of other libraries.
 .venv-benchmarks/installed: .venv/installed
