@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import io
@@ -10,8 +11,8 @@ import pathlib
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import foliax.cli.tables
 import foliax.evaluation.mass
 import foliax.io.run_folder  # noqa: F401  (imported before children are forked, to save time)
 from foliax import DequantizedFlow, Training
-from foliax.cli import console, main
+from foliax.cli import app, console, main
 from foliax.estimators import dequantized_flow
 from foliax.flows import GaussianMixture
 
@@ -50,7 +51,7 @@ class Fault:
     error: str
     folder: Path
 
-    @contextmanager
+    @contextlib.contextmanager
     def inject(self) -> Iterator[None]:
         """Replace the functions by those that fail, while the block runs."""
         count = 0
@@ -115,6 +116,15 @@ def _replace_functions(strike: Any) -> None:
     pathlib.Path.open = fake_open_path  # type: ignore[method-assign]
 
 
+def become(user: int, words: list[str]) -> None:
+    """Become another user, after a fit elsewhere that imports what this user may not read."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SystemExit):
+        app([w for w in words if w != "--resume"] + ["-o", f"{folder}/a.foliax"])
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+
+
 def run_command(
     words: list[str],
     log: Path,
@@ -136,10 +146,9 @@ def run_command(
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(handle, stream)
+    dequantized_flow.FLOW = FLOW
     if user is not None:
-        os.setgroups([])
-        os.setgid(user)
-        os.setuid(user)
+        become(user, words)
     if max_file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
     prepare = console.enable_compilation_cache
@@ -149,7 +158,6 @@ def run_command(
         started.send_bytes(b"1")
 
     console.enable_compilation_cache = prepare_and_tell
-    dequantized_flow.FLOW = FLOW
     sys.argv = ["foliax", *words]
-    with nullcontext() if fault is None else fault.inject():
+    with contextlib.nullcontext() if fault is None else fault.inject():
         main()
