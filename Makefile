@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint format docs geometry truth fuzz benchmarks lock clean
+.PHONY: demo test test-all lint format docs geometry truth fuzz faults benchmarks lock clean
 
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -44,6 +44,10 @@ truth: .venv/installed
 # 100,000 hostile tables, schemas and models through the commands; about an hour on two cores.
 fuzz: .venv/installed
 	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m campaign.fuzz -n 100000 --seed 0
+
+# Kill, interrupt and obstruct fits: the old model or a complete new one, and resumes to the same bits.
+faults: .venv/installed
+	$(BIN)/python -m campaign.faults
 
 # Install into another venv, because the lock file does not hold the packages of other libraries.
 .venv-benchmarks/installed: .venv/installed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ FIT_CUT_SHORT = 3
 
 MAX_ERROR_CHARACTERS = 1000
 """Characters of an error on a terminal; names of columns can have thousands."""
+
+INTERRUPTED_MESSAGE = "Interrupted. No output was changed."
+"""What a command says after an interrupt, where it has nothing else to say."""
 
 _signals: list[int] = []
 """The signals that asked the running command to end."""
@@ -138,7 +142,7 @@ def handle_errors(command: F) -> F:
                 enable_compilation_cache()
                 return command(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
-            message = str(interrupt) or "Interrupted. No output was changed."
+            message = str(interrupt) or INTERRUPTED_MESSAGE
             print_message(escape_control_characters(message))
             raise typer.Exit(interrupt_exit_code()) from None
         except BrokenPipeError:
@@ -193,12 +197,17 @@ def interruptible() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGTERM and SIGINT (Ctrl-C), so that a command can clean up.
 
     Python drops an exception that a handler raises inside a callback of the garbage collector.
-    Therefore the signal is also recorded, and `Stage` raises again.
+    Therefore the signal is also recorded, and `end_if_asked` raises again. Python's message about
+    the dropped exception is hidden.
     """
 
     def interrupt(number: int, frame: Any) -> None:
         _signals.append(number)
         raise KeyboardInterrupt
+
+    def hide_interrupt(dropped: Any) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            shown(dropped)
 
     _signals.clear()
     if threading.current_thread() is not threading.main_thread():
@@ -206,9 +215,11 @@ def interruptible() -> Iterator[None]:
         return
     handled = (signal.SIGTERM, signal.SIGINT)
     previous = [signal.signal(number, interrupt) for number in handled]
+    shown, sys.unraisablehook = sys.unraisablehook, hide_interrupt
     try:
         yield
     finally:
+        sys.unraisablehook = shown
         for number, handler in zip(handled, previous, strict=True):
             signal.signal(number, handler)
 

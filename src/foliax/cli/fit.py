@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
-from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, handle_errors
+from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, end_if_asked, handle_errors
 
 if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
     from foliax.density import Dataset
     from foliax.estimators import AbstractEstimator, FitResult
-    from foliax.training import Record
+    from foliax.io.run_folder import KeepProgress
+    from foliax.training import Callback, Record
 
     from .tables import Table
 
@@ -41,6 +45,14 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="Exit with code 1 if the total mass of the density is not 1."),
 ]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue a fit that was interrupted or killed, to the same result. Its progress is "
+        "in OUTPUT.run, saved every half minute. Without --resume, start over.",
+    ),
+]
 
 
 @handle_errors
@@ -59,6 +71,7 @@ def fit(
     project: o.Project = False,
     yes: o.Yes = False,
     strict: Strict = False,
+    resume: Resume = False,
     seed: o.Seed = 0,
     json_output: o.Json = False,
     quiet: o.Quiet = False,
@@ -77,7 +90,6 @@ def fit(
     was cut short, far over its time limit, with the model saved; 130 or 143 after an interrupt.
     """
     from foliax.estimators import get_estimator
-    from foliax.evaluation.mass import mass_is_off
 
     from . import tables
 
@@ -89,11 +101,29 @@ def fit(
     how = {"yes": yes, "drop_invalid": drop_invalid, "project": project}
     table = tables.read_and_choose_schema(console, data, schema, row_columns=columns, **how)
     about = {"model": model, "seed": seed, "data": str(data)}
-    fitted, held = fit_and_save(console, table, estimator, output, held_out, about, keep_rows)
+    share = held_out if keep_rows else None
+    fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    if strict and mass_is_off(fitted.record):
-        raise typer.Exit(CHECK_FAILED)
+    if strict:
+        _exit_if_mass_is_off(fitted.record)
     exit_if_cut_short(console, fitted.record, output)
+
+
+def _fit_resumably(
+    console: Console,
+    table: Table,
+    estimator: AbstractEstimator,
+    output: Path,
+    held_out: float | None,
+    about: dict[str, Any],
+    resume: bool,
+) -> tuple[FitResult, int]:
+    """Fit and save as `fit_and_save` does, and keep the progress meanwhile."""
+    from .resume import identify_run, keep_progress
+
+    identity = identify_run(table, estimator, held_out, about)
+    with keep_progress(console, output, identity, resume=resume) as keeper:
+        return fit_and_save(console, table, estimator, output, held_out, about, keeper)
 
 
 def _print_result(
@@ -120,6 +150,13 @@ def _print_result(
     )
 
 
+def _exit_if_mass_is_off(record: Record) -> None:
+    from foliax.evaluation.mass import mass_is_off
+
+    if mass_is_off(record):
+        raise typer.Exit(CHECK_FAILED)
+
+
 def exit_if_cut_short(console: Console, record: Record, output: Path) -> None:
     """Warn and exit with code 3 where the clock stopped the fit."""
     from foliax.training.history import CUT_SHORT
@@ -137,17 +174,31 @@ def fit_and_save(
     table: Table,
     estimator: AbstractEstimator,
     output: Path,
-    held_out: float,
+    held_out: float | None,
     about: dict[str, Any],
-    keep_rows: bool = True,
+    keeper: KeepProgress | None = None,
 ) -> tuple[FitResult, int]:
-    """Fit all rows but a held-out share, and write the model file; how many these are.
+    """Fit all rows but a held-out share, and write the model file.
 
     An interrupted fit leaves `output` as it was: what it reached goes into a file beside it.
+
+    Args:
+        console: Shows the progress.
+        table: The rows.
+        estimator: What to fit.
+        output: The model file.
+        held_out: Share of the rows to hold out. None fits all, and keeps none in the file.
+        about: The seed, and what else the file states.
+        keeper: Keeps the progress.
+
+    Returns:
+        The fit, and the number of rows that were held out.
+
+    Raises:
+        KeyboardInterrupt: The fit was interrupted after it had reached something.
     """
     import jax
 
-    from foliax.evaluation.mass import check_total_mass
     from foliax.io import model_file
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
@@ -156,27 +207,16 @@ def fit_and_save(
     with table.schema.name_columns_in_errors(table.frame, table.points):
         data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
-    train, test = split_rows(len(data), held_out if keep_rows else 0.0, k1, data.blocks)
-    with console.progress(f"Fitting {len(train)} rows") as stage:
-        with table.schema.name_columns_in_errors(table.frame, table.points):
-            fitted = estimator.fit(data.take(train), key=k2, callbacks=[stage.callback()])
-        fitted.record.events[:0] = events
-        stage.show("measuring the total mass")
-        mass_key = jax.random.fold_in(k2, 1)
-        check_total_mass(fitted.density, table.points[train], fitted.record, key=mass_key)
+    train, test = split_rows(len(data), held_out or 0.0, k1, data.blocks)
+    callbacks = [keeper] if keeper else []
+    fitted = _fit_rows(console, table, data.take(train), estimator, callbacks, k2)
+    fitted.record.events[:0] = events
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
-    training_data = collect_training_data(*rows) if keep_rows else None
+    training_data = None if held_out is None else collect_training_data(*rows)
     interrupted = fitted.record.stopped == INTERRUPTED
     path = output.with_suffix(".interrupted.foliax") if interrupted else output
-    model_file.save(
-        path,
-        fitted.density,
-        estimator=estimator,
-        schema=table.schema,
-        record=fitted.record,
-        training_data=training_data,
-        extra=about,
-    )
+    parts = {"record": fitted.record, "schema": table.schema, "training_data": training_data}
+    model_file.save(path, fitted.density, estimator=estimator, extra=about, **parts)
     if interrupted:
         raise KeyboardInterrupt(
             f"Interrupted. {output} was not changed; see {path} for the fit so far."
@@ -193,3 +233,28 @@ def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, li
     # A split shuffles the rows, so that the estimator itself would not find them correlated.
     data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
     return data, [event] if event else []
+
+
+def _fit_rows(
+    console: Console,
+    table: Table,
+    data: Dataset,
+    estimator: AbstractEstimator,
+    callbacks: Sequence[Callback],
+    key: PRNGKeyArray,
+) -> FitResult:
+    """Fit some rows of a table, and measure the total mass."""
+    import jax
+
+    from foliax.evaluation.mass import check_total_mass
+    from foliax.training.history import INTERRUPTED
+
+    mass_key = jax.random.fold_in(key, 1)
+    with console.progress(f"Fitting {len(data)} rows") as stage:
+        with table.schema.name_columns_in_errors(table.frame, table.points):
+            fitted = estimator.fit(data, key=key, callbacks=[*callbacks, stage.callback()])
+        if fitted.record.stopped != INTERRUPTED:
+            end_if_asked()  # Python dropped a signal during the fit
+        stage.show("measuring the total mass")
+        check_total_mass(fitted.density, data.rows, fitted.record, key=mass_key)
+    return fitted

@@ -65,7 +65,7 @@ class DequantizedDensity(AbstractDensity):
                 f"The ambient density is on R^{self.ambient.dim}; {type(g).__name__} needs one on "
                 f"R^{g.ambient_dim}."
             )
-        if repr(self.manifold) != repr(g.manifold):
+        if self.manifold is not g.manifold and repr(self.manifold) != repr(g.manifold):
             raise ValueError(f"The density is on {self.manifold}, but {g} is for {g.manifold}.")
 
     def features(self, y: Point, condition: Condition = None) -> Float[Array, " f"]:

@@ -183,7 +183,7 @@ def _pack(model: Model) -> bytes:
         _check_schema(model.schema, model.density.manifold)
     encoder = Encoder()
     document = {
-        "versions": _versions(),
+        "versions": package_versions(),
         "density": encoder.encode(model.density, "density"),
         "spec": encoder.encode(model.estimator, "estimator"),
         "record": encoder.encode(model.record, "record"),
@@ -260,7 +260,8 @@ def _check_manifold(found: AbstractManifold, custom: CustomSpace | None) -> None
         raise ModelFileError(f"the model is on {found}, not on {expected}, the manifold passed.")
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of foliax and of the packages on which its numbers depend."""
     others = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {"foliax": foliax.__version__, **others}
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from jaxtyping import PRNGKeyArray
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
 
 from ...density import Dataset
 from ...training import Callback, Record
-from ...training.callbacks import find_reason_to_stop
+from ...training.callbacks import find_reason_to_stop, find_result
 from ...training.history import CUT_SHORT, INTERRUPTED
-from ..base import UnsupportedManifoldError
+from ..base import AbstractEstimator, FitResult, UnsupportedManifoldError
 from .budget import Budget
 from .members import Member, score_held_out
 from .policy import Candidate, Policy
@@ -100,13 +101,7 @@ class Search:
         estimator = candidate.estimator.within(work, n, manifold)
         modelled = estimator.fit_work(n, manifold)
         try:
-            result = estimator.fit(
-                self.kept,
-                key=key,
-                validation=self.held_out,
-                callbacks=[callback.for_part(candidate.name) for callback in callbacks],
-            )
-            scores = score_held_out(result.density, self.held_out, self.score_key)
+            result, scores = self._fit(candidate.name, estimator, key, callbacks)
         except UnsupportedManifoldError:
             return
         except FAILURES as error:
@@ -119,6 +114,27 @@ class Search:
         fitted = candidate._replace(estimator=estimator)
         self.members.append(Member(fitted, result, scores, each))
         self._note(candidate.name, result.record)
+
+    def _fit(
+        self,
+        name: str,
+        estimator: AbstractEstimator,
+        key: PRNGKeyArray,
+        callbacks: Sequence[Callback],
+    ) -> tuple[FitResult, Float[np.ndarray, " h"]]:
+        """Fit and score a candidate, unless an earlier run has done so."""
+        if (kept := find_result(callbacks, name)) is not None:
+            return kept
+        result = estimator.fit(
+            self.kept,
+            key=key,
+            validation=self.held_out,
+            callbacks=[callback.for_part(name) for callback in callbacks],
+        )
+        scores = score_held_out(result.density, self.held_out, self.score_key)
+        for callback in callbacks:
+            callback.keep_result(name, result, scores)
+        return result, scores
 
     def _note(self, name: str, found: Record) -> None:
         """Add the record of a candidate to that of the run."""

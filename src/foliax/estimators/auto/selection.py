@@ -10,8 +10,8 @@ from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset, Stacked
 from ...training import Callback, Record, TrainingDivergedError
-from ...training.callbacks import find_reason_to_stop
-from ..base import FitError
+from ...training.callbacks import find_reason_to_stop, find_result
+from ..base import FitError, FitResult
 from ..weights import mixture_weights
 from .budget import Budget
 from .members import MIN_GAIN_NATS, Member
@@ -117,7 +117,7 @@ def refit_on_all_rows(
         elif 0 < work <= budget.left:
             budget.spend(work)
             try:
-                result = member.candidate.estimator.fit(data, key=key)
+                result = _refit(member, data, key, callbacks)
                 member = member._replace(result=result)
                 event = f"refitted on all {len(data)} rows, {result.record.seconds:.1f} s"
             except FAILURES as error:
@@ -125,6 +125,19 @@ def refit_on_all_rows(
             record.events.append(f"{member.name}: {event}")
         found.append(member)
     return found
+
+
+def _refit(
+    member: Member, data: Dataset, key: PRNGKeyArray, callbacks: Sequence[Callback]
+) -> FitResult:
+    """Refit a member on all rows, unless an earlier run has done so."""
+    name = f"{member.name} on all rows"
+    if (kept := find_result(callbacks, name)) is not None:
+        return kept[0]
+    result = member.candidate.estimator.fit(data, key=key)
+    for callback in callbacks:
+        callback.keep_result(name, result, np.zeros(0))
+    return result
 
 
 def build_stack(members: list[Member], weights: Float[np.ndarray, " k"]) -> AbstractDensity:
