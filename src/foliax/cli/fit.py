@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from foliax.density import Dataset
     from foliax.estimators import AbstractEstimator, FitResult
     from foliax.io.run_folder import KeepProgress
-    from foliax.training import Callback, Record
+    from foliax.training import Record
 
     from .tables import Table
 
@@ -86,8 +85,8 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
 
-    Exit codes: 0 for success; 1 if --strict finds a wrong total mass; 2 for bad input; 3 if the fit
-    was cut short, far over its time limit, with the model saved; 130 or 143 after an interrupt.
+    Exit codes: 0 success; 1 wrong total mass under --strict; 2 bad input; 3 cut short, far over the
+    time limit, with the model saved; 130 or 143 interrupted.
     """
     from foliax.estimators import get_estimator
 
@@ -98,14 +97,13 @@ def fit(
     output = output or data.with_suffix(".foliax")
     tables.check_output(output, (".foliax",))
     columns = tables.RowColumns(weights, blocks)
-    how = {"yes": yes, "drop_invalid": drop_invalid, "project": project}
-    table = tables.read_and_choose_schema(console, data, schema, row_columns=columns, **how)
+    how = {"yes": yes, "drop_invalid": drop_invalid, "project": project, "row_columns": columns}
+    table = tables.read_and_choose_schema(console, data, schema, **how)
     about = {"model": model, "seed": seed, "data": str(data)}
     share = held_out if keep_rows else None
     fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    if strict:
-        _exit_if_mass_is_off(fitted.record)
+    _exit_if_mass_is_off(fitted.record, strict)
     exit_if_cut_short(console, fitted.record, output)
 
 
@@ -150,10 +148,10 @@ def _print_result(
     )
 
 
-def _exit_if_mass_is_off(record: Record) -> None:
+def _exit_if_mass_is_off(record: Record, strict: bool) -> None:
     from foliax.evaluation.mass import mass_is_off
 
-    if mass_is_off(record):
+    if strict and mass_is_off(record):
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -208,8 +206,7 @@ def fit_and_save(
         data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(data), held_out or 0.0, k1, data.blocks)
-    callbacks = [keeper] if keeper else []
-    fitted = _fit_rows(console, table, data.take(train), estimator, callbacks, k2)
+    fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
     fitted.record.events[:0] = events
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
     training_data = None if held_out is None else collect_training_data(*rows)
@@ -218,9 +215,7 @@ def fit_and_save(
     parts = {"record": fitted.record, "schema": table.schema, "training_data": training_data}
     model_file.save(path, fitted.density, estimator=estimator, extra=about, **parts)
     if interrupted:
-        raise KeyboardInterrupt(
-            f"Interrupted. {output} was not changed; see {path} for the fit so far."
-        )
+        raise KeyboardInterrupt(f"Interrupted. {output} was not changed; {path} has the progress.")
     return fitted, len(test)
 
 
@@ -240,7 +235,7 @@ def _fit_rows(
     table: Table,
     data: Dataset,
     estimator: AbstractEstimator,
-    callbacks: Sequence[Callback],
+    keeper: KeepProgress | None,
     key: PRNGKeyArray,
 ) -> FitResult:
     """Fit some rows of a table, and measure the total mass."""
@@ -252,7 +247,8 @@ def _fit_rows(
     mass_key = jax.random.fold_in(key, 1)
     with console.progress(f"Fitting {len(data)} rows") as stage:
         with table.schema.name_columns_in_errors(table.frame, table.points):
-            fitted = estimator.fit(data, key=key, callbacks=[*callbacks, stage.callback()])
+            callbacks = [*([keeper] if keeper else []), stage.callback()]
+            fitted = estimator.fit(data, key=key, callbacks=callbacks)
         if fitted.record.stopped != INTERRUPTED:
             end_if_asked()  # Python dropped a signal during the fit
         stage.show("measuring the total mass")

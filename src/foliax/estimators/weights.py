@@ -30,17 +30,7 @@ def mixture_weights(
             number.
     """
     top = scores.max(1, keepdims=True)
-    if not np.isfinite(top).all():
-        bad = int(np.argmin(np.isfinite(top[:, 0])))
-        if top[bad, 0] != -np.inf:
-            raise FloatingPointError(
-                f"Row {bad} has a log density of {top[bad, 0]}: single precision cannot hold the "
-                "terms of its sum. Rescale its columns or its weight."
-            )
-        raise FloatingPointError(
-            f"Row {bad} has density 0 under every component: it is too far from all other rows. "
-            "Remove it, or rescale its columns."
-        )
+    _check_finite(top[:, 0])
     ratios = np.exp(scores - top)
     share = weights / weights.sum()
     k = scores.shape[1]
@@ -57,3 +47,19 @@ def mixture_weights(
         pi = (1 - pull) * pi * (ratios.T @ (share / total)) + pull / k
         pi = pi / pi.sum()
     return pi, float(share @ (np.log(ratios @ pi) + top[:, 0]))
+
+
+def _check_finite(log_density: Float[np.ndarray, " n"]) -> None:
+    """Raise `FloatingPointError` for a row whose largest log density is not finite."""
+    if np.isfinite(log_density).all():
+        return
+    bad = int(np.argmin(np.isfinite(log_density)))
+    if log_density[bad] != -np.inf:
+        raise FloatingPointError(
+            f"Row {bad} has a log density of {log_density[bad]}: single precision cannot hold the "
+            "terms of its sum. Rescale its columns or its weight."
+        )
+    raise FloatingPointError(
+        f"Row {bad} has density 0 under every component: it is too far from all other rows. "
+        "Remove it, or rescale its columns."
+    )
