@@ -40,6 +40,7 @@ def test_mass_is_one_and_the_truth_is_near(case):
     assert found.ok, found.line()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("estimator", [LocalKernel(), FLOW], ids=lambda e: type(e).__name__)
 def test_other_estimators_have_mass_one(case, estimator):
@@ -77,6 +78,7 @@ def test_samples_are_whole_and_scores_beyond_the_rows_are_finite():
         assert np.isfinite(foliax.evaluate(density, np.round(beyond)).value).all()
 
 
+@pytest.mark.slow
 def test_a_mixed_table():
     rng = np.random.default_rng(1)
     points = rng.normal(size=(N, 3)) + np.array([0, 0, 2])

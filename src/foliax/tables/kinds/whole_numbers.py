@@ -26,11 +26,11 @@ def whole_number_check(values: Values) -> Check:
 
 
 def resolution_suspicions(steps: Values) -> Iterator[Suspicion]:
-    """Look for cells so far from zero that single precision cannot resolve them."""
-    if np.abs(steps).max() > 2**16:
+    """Look for cells so far from their median that single precision cannot resolve them."""
+    apart = np.abs(steps - np.median(steps)).max()
+    if apart > 2**23:
         yield Suspicion(
-            f"values are up to {np.abs(steps).max():.3g} steps from zero",
-            "Beyond 65536 steps single precision loses the position within a step, and foliax "
-            "refuses the rows. Declare rounded(…, offset=…) near the data, count, or a continuous "
-            "kind.",
+            f"values are up to {apart:.3g} steps from their median",
+            "Beyond 8388608 steps single precision cannot tell neighbouring values apart, and "
+            "foliax refuses the rows. Declare the column as count or a continuous kind.",
         )
