@@ -19,7 +19,7 @@ from foliax.flows import AbstractAmbient, AbstractAmbientSpec, Flowjax
 from foliax.flows.manifold import bijections, circle
 from foliax.io import ModelFileError
 from foliax.io.annotations import fits
-from foliax.io.codec import Decoder
+from foliax.io.codec import Decoder, Encoder
 from foliax.manifolds import AbstractDequantization, AbstractManifold, tangent
 from foliax.registry import entry_of
 from foliax.report import views
@@ -172,3 +172,10 @@ def test_annotations():
     assert fits(jnp.zeros(3), jax.Array)
     assert fits(paramax.NonTrainable(jnp.zeros(3)), jax.Array)
     assert not fits("a", jax.Array | None)
+
+
+def test_nan_is_refused_in_both_directions():
+    with pytest.raises(ModelFileError, match=r"a\.b holds NaN"):
+        Encoder().encode(jnp.array([0.0, jnp.nan]), "a.b")
+    with pytest.raises(ModelFileError, match="tensor '0' holds NaN"):
+        Decoder({"0": np.array([np.nan], np.float32)}, None).decode({"array": "0"})

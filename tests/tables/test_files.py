@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from foliax.tables import Schema, TableError, read_table, write_table
+from foliax.tables.files import read_table_verbatim
 
 FRAME = pd.DataFrame({"lat": [0.1, -1 / 3, 1e-300], "n": [1, 2, 3], "wind dir": [1.5, 2.5, 359.0]})
 
@@ -325,3 +326,21 @@ ACCEPTED = {
 def test_odd_types_of_numbers_are_read(what):
     points = Schema.parse("real(x)").encode(pd.DataFrame({"x": ACCEPTED[what]}))
     assert points[:, 0].tolist() == ([1, 1, 1] if what == "bool" else [1, 2, 3])
+
+
+def test_text_that_is_not_unicode_is_refused(tmp_path):
+    for code in (0xD800, 0x7FFFFFFF):
+        np.save(tmp_path / "a.npy", np.array([[code, 65]] * 3, "u4").view("U2")[:, 0])
+        with pytest.raises(TableError, match=r"column 'c' holds text that is not valid Unicode"):
+            read_table(tmp_path / "a.npy")
+
+
+def test_parquet_refuses_types_that_it_cannot_hold(tmp_path):
+    with pytest.raises(TableError, match=r"Parquet cannot hold it: .*float128.* Write a CSV"):
+        write_table(pd.DataFrame({"x": np.ones(2, np.longdouble)}), tmp_path / "a.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_field_after_the_last_column_is_no_cell(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n007,2,\n")
+    assert read_table_verbatim(tmp_path / "a.csv").verbatim.to_numpy().tolist() == [["007", "2"]]

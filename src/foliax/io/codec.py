@@ -131,6 +131,8 @@ class Encoder:
         ):
             raise ModelFileError(f"{where} is an array of {value.dtype}, which cannot be stored.")
         array = np.asarray(value, order="C")
+        if np.isnan(array).any():
+            raise ModelFileError(f"{where} holds NaN, by which no density is defined. Fit again.")
         content = (array.shape, str(array.dtype), hashlib.sha256(array.tobytes()).digest())
         name = self._names.setdefault(content, str(len(self._names)))
         self.tensors[name] = array
@@ -182,7 +184,10 @@ class Decoder:
     def _tensor(self, name: str) -> np.ndarray:
         if name not in self.tensors:
             raise ModelFileError(f"tensor {name!r} is missing.")
-        return self.tensors[name]
+        tensor = self.tensors[name]
+        if np.isnan(tensor).any():
+            raise ModelFileError(f"tensor {name!r} holds NaN, by which no density is defined.")
+        return tensor
 
     def _array(self, name: str) -> jax.Array:
         tensor = self._tensor(name)

@@ -189,8 +189,13 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     _need_pyarrow()
     frame = frame.copy(deep=False)
     frame.attrs = {}  # pandas writes them into the file, as JSON
-    with path.open("wb") as file:  # pyarrow cannot open names that are not UTF-8
-        frame.to_parquet(file, engine="pyarrow", index=False)
+    import pyarrow as pa
+
+    try:
+        with path.open("wb") as file:  # pyarrow cannot open names that are not UTF-8
+            frame.to_parquet(file, engine="pyarrow", index=False)
+    except pa.ArrowException as error:
+        raise TableError(f"Parquet cannot hold it: {one_line(error)}. Write a CSV.") from None
 
 
 def _text(separator: str) -> _Format:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from io import BufferedIOBase
 from pathlib import Path
@@ -137,7 +138,22 @@ def _flat(path: Path, name: str, array: np.ndarray) -> np.ndarray:
             f"{path}: column '{name}' has values of type {array.dtype}, shape {array.shape[1:]}. "
             "Save single numbers, each field in its own column."
         )
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U":
+        _check_text(path, name, array)
+    return array
+
+
+def _check_text(path: Path, name: str, array: np.ndarray) -> None:
+    """Refuse numbers that are no characters, which NumPy does not check."""
+    if not array.size or not array.dtype.itemsize:
+        return
+    codes = np.ascontiguousarray(array).view(np.uint32)
+    if (codes > sys.maxunicode).any() or ((codes >= 0xD800) & (codes <= 0xDFFF)).any():
+        raise TableError(
+            f"{path}: column '{name}' holds text that is not valid Unicode. It is damaged: copy or "
+            "write it again."
+        )
 
 
 def _columns(path: Path, name: str, array: np.ndarray) -> dict[str, np.ndarray]:

@@ -53,7 +53,9 @@ class TextTable(NamedTuple):
     def cells(self) -> pd.DataFrame:
         """Return the same rows as text: 007, NA and 1.50 stay what they are."""
         columns = self.frame.columns
-        cells = _read_rows(self.content, self.separator, len(columns), dtype=str, na_filter=False)
+        # For objects, pandas ignores an empty field after the last column, as it does for numbers.
+        how = {"dtype": object, "na_filter": False}
+        cells = _read_rows(self.content, self.separator, len(columns), **how).astype(str)
         return cells.set_axis(columns, axis="columns").set_axis(self.frame.index)
 
 
