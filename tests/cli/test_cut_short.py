@@ -46,4 +46,4 @@ def test_the_model_is_saved_and_the_exit_code_is_3(option, tmp_path, monkeypatch
 
 
 def test_the_help_names_the_exit_codes():
-    assert "3 if the fit" in " ".join(run("fit", "--help").output.split())
+    assert "3 cut short" in " ".join(run("fit", "--help").output.split())
