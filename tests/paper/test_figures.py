@@ -89,8 +89,8 @@ def trained(monkeypatch, drawn):
     """Replace training by a stub; return the list of densities that it was called for."""
     names, saved = [], io.load(drawn[0] / "models" / f"{figures.S2}.foliax")
 
-    def fit(spec, where, rows, *, key):
-        names.append(where)
+    def fit(estimator, data, *, key):
+        names.append(data.manifold)
         return FitResult(saved.density, saved.record)
 
     monkeypatch.setattr(DequantizedFlow, "fit", fit)
