@@ -28,7 +28,7 @@ SEED = 30
 EVALUATED_ROWS = 10_000
 """Rows whose log densities are timed, after a first run that compiles: enough to prune kernels."""
 FLOW_STEPS = 500
-"""Training steps of the flows, of which all take the same time."""
+"""Training steps of the flows. All steps take the same time."""
 CUBIC = "cubic"
 """Uniform orientations of cubic crystals: a manifold with a group of 24."""
 CASES = (

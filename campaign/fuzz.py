@@ -37,7 +37,7 @@ INPUTS_PER_PROCESS = 400
 
 MAX_CPU_SECONDS = 20.0
 MAX_COMPILE_SECONDS = 90.0
-"""CPU time of a fit or a report, most of which JAX spends on compiling."""
+"""CPU time of a fit or a report. JAX spends most of it on compiling."""
 
 MAX_WALL_SECONDS = 300
 """Time after which a process that computes nothing is taken to hang."""

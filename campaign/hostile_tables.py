@@ -37,7 +37,7 @@ DTYPES = (
     *("f2", "f4", "f8", "g", "i1", "u1", "<i2", ">i4", "i8", "u8", ">f8", "?", "c8", "c16"),
     *("S3", "U3", "M8[ns]", "M8[D]", "m8[s]", "O"),
 )
-"""NumPy's types, most of which are not numbers."""
+"""NumPy's types. Most of them are not numbers."""
 
 
 def clean_columns(rows: int = ROWS) -> dict[str, np.ndarray]:

@@ -102,6 +102,21 @@ def test_large_objects_are_refused_before_they_are_made(name):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        (node("manifolds.Interval", low=0, high=10**7, d=1), manifolds.Interval(0.0, 1e7)),
+        (
+            node("manifolds.Rounded", step=1000, d=1, offset=5_000_000),
+            manifolds.Rounded(1000.0, offset=5e6),
+        ),
+    ],
+    ids=["interval", "rounded"],
+)
+def test_bounds_steps_and_offsets_may_be_large_whole_numbers(described, expected):
+    assert repr(decode(described)) == repr(expected)
+
+
 def test_a_group_is_still_checked():
     circle = manifolds.Sphere(1)
     half, third = np.diag([-1.0, -1.0]), np.array(LARGE_GROUP[400])

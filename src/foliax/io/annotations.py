@@ -23,6 +23,11 @@ def check_field(cls: type, name: str, value: Any) -> None:
         raise ModelFileError(f"{cls.__name__}.{name} cannot be {str(value)[:200]}.")
 
 
+def is_float_field(cls: type, name: str) -> bool:
+    """Return whether a class annotates a field as a float; its value may be a whole number."""
+    return _hints(cls).get(name) is float
+
+
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..manifolds import AbstractDequantization, AbstractManifold
 from ..registry import entry_of, field_names, find, find_function, function_identifier
-from .annotations import check_field
+from .annotations import check_field, is_float_field
 from .classes import import_storable_modules
 from .container import ModelFileError, Tensors
 from .limits import check_size
@@ -155,10 +155,8 @@ class Decoder:
         """Return the value of a JSON node."""
         match node:
             case int() if abs(node) > self.max_integer:
-                raise ModelFileError(
-                    f"it holds an integer of {node.bit_length()} bits; at most {self.max_integer} "
-                    "is possible."
-                )
+                bits = node.bit_length()
+                raise ModelFileError(f"it holds an integer of {bits} bits: too large.")
             case None | bool() | int() | float() | str():
                 return node
             case list():
@@ -210,7 +208,9 @@ class Decoder:
             key = entry.renamed_fields.get(stored_as, stored_as)
             if key in values:
                 raise ModelFileError(f"it holds the field {key!r} of a {cls.__name__} twice.")
-            values[key] = self.decode(node)
+            # A bound of an interval may be a whole number, and is no size.
+            is_number = type(node) is int and is_float_field(cls, key) and abs(node) <= MAX_INTEGER
+            values[key] = float(node) if is_number else self.decode(node)
         values = entry.upgrade(values)
         for key, value in values.items():
             check_field(cls, key, value)

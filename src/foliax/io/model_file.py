@@ -225,7 +225,7 @@ def _check_schema(schema: Schema, manifold: AbstractManifold) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether JSON values are equal, but for the rounding of floats on another processor."""
+    """Whether JSON values are equal; floats may differ by the rounding of another processor."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
     if isinstance(a, list) and isinstance(b, list):

@@ -39,7 +39,7 @@ MAX_PROBED_KERNELS = 4096
 def kernel_scale(manifold: AbstractManifold) -> float:
     """Cost of a row on a manifold, over that on S².
 
-    A group of g elements makes g kernels of a row, most of which are too far away to matter.
+    A group of g elements makes g kernels of a row. Most of them are too far away to matter.
     """
     return DIMENSION_SHARE * max(1, manifold.dim) * manifold.orbit_size**0.5
 
@@ -75,8 +75,8 @@ def local_kernel_work(n: int, manifold: AbstractManifold) -> float:
 def count_reaching_pairs(kernels: AbstractKernels) -> float:
     """Estimate how many kernels, of all components, a typical row is evaluated with.
 
-    Pruning skips those that do not reach the block of neighbours that the row belongs to. Blocks
-    are about `N_BLOCKS`, and as wide as twice the distance between neighbours of so many rows.
+    Pruning skips those that do not reach the block of neighbours that the row belongs to. There
+    are about `N_BLOCKS` blocks, each twice as wide as neighbours among `N_BLOCKS` rows are apart.
     """
     n, centres = kernels.n_rows, kernels.centres
     if n <= MIN_PRUNED_KERNELS or not centres.size:
