@@ -1,3 +1,4 @@
+import gc
 import os
 import sys
 
@@ -5,6 +6,14 @@ import pytest
 
 # Compiling dominates these tests; what they prove does not depend on XLA's optimisations.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# XLA's older emitters compile in half the time. Each worker has one core, so it needs no threads.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_opt_preset=FAST_COMPILE "
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false",
+)
+# Tracing makes many objects and no garbage: the default thresholds cost a tenth of the time.
+gc.set_threshold(100_000, 50, 100)
 # Many tests compile the same programs: what one process compiles, all others and later runs reuse.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(sys.prefix, "jax-cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -15,13 +24,12 @@ MAX_RESIDENT_BYTES = 1_000_000_000
 """Memory above which a worker drops its compiled programs, so that it stays below 2 GB."""
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def _drop_compiled_programs():
     """Each holds memory and memory maps: Linux allows a process 65,530, and there XLA crashes."""
     yield
     if resident_bytes() > MAX_RESIDENT_BYTES:
         import ctypes
-        import gc
 
         import jax  # only now, when the variables above are set
 

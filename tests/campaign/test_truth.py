@@ -12,7 +12,7 @@ from campaign.truth import Finding, measure
 CASES = {case.name: case for case in cases()}
 SHORT = [
     "real, offset/spread 1e+09",
-    "count, Poisson(1e+04)",
+    pytest.param("count, Poisson(1e+04)", marks=pytest.mark.slow),
     "circle, 1/spread 1e+06",
     "real, weights of 1 and 1e-12",
 ]

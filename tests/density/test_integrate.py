@@ -86,7 +86,10 @@ def with_reference(name):
     return d, rows, log_probs(d.with_integrator(reference), rows)[0]
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "SO(3)" else []) for name in WAYS],
+)
 def test_error_bars_are_honest(name):
     """± t standard errors cover the reference for at least 90 % of 500 points."""
     d, rows, exact = with_reference(name)

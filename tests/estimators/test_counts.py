@@ -33,11 +33,8 @@ def case_rows(case, n=N):
     return case.sample(np.random.default_rng(0), n).to_numpy(float)
 
 
-FIRST, *OTHERS = CASES
-SOME_SLOW = [FIRST, *(pytest.param(case, marks=pytest.mark.slow) for case in OTHERS)]
-
-
-@pytest.mark.parametrize("case", SOME_SLOW, ids=lambda case: case.name)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_mass_is_one_and_the_truth_is_near(case):
     found = measure(case, "kernel", rows=ROWS)
     assert not found.refused
@@ -67,6 +64,7 @@ def test_neighbouring_counts_sum_to_the_mass_of_their_interval():
     assert np.ptp(smooth) < 0.01
 
 
+@pytest.mark.slow
 def test_samples_are_whole_and_scores_beyond_the_rows_are_finite():
     for case in CASES:
         rows = case_rows(case)

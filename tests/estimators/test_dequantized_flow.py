@@ -62,11 +62,12 @@ def test_each_heap_of_rotations_starts_as_one():
     x = ambient_points(g, q_of, Dataset(rows, g.manifold), keys[1], is_multimodal=True)
     unit = np.asarray(x / jnp.linalg.norm(x, axis=1, keepdims=True))
     for axis, size in ((0, 990), (2, 10)):
-        heap = unit[np.abs(unit[:, axis]) > 0.7, axis]
-        assert len(heap) == size
-        assert abs(np.sign(heap).sum()) == size
+        cluster = unit[np.abs(unit[:, axis]) > 0.7, axis]
+        assert len(cluster) == size
+        assert abs(np.sign(cluster).sum()) == size
 
 
+@pytest.mark.slow
 def test_a_pmf_sums_to_one_and_beats_uniform_dequantization():
     rows, held = poisson_and_binomial(2000), poisson_and_binomial(500, seed=1)
     key = jax.random.key(0)
@@ -241,6 +242,7 @@ def test_the_bar_is_silent_without_a_terminal():
     assert "100/200 steps" in console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_density_settles_by_its_own_samples():
     """The flow stays as it is, to the bit; q(z | y) covers what the flow has."""
     d = density(ByRadii(Torus(2)))

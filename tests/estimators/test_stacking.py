@@ -108,6 +108,7 @@ def test_refusals():
         mixture_weights(np.array([[0.0], [-np.inf]]), np.ones(2))
 
 
+@pytest.mark.slow
 def test_many_draws_are_those_of_each_key():
     """Grouped by member and part, they are the same rows in the same places."""
     rows = np.random.default_rng(0).vonmises(0.0, 3.0, (60, 1)).astype(np.float32)

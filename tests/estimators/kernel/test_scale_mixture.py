@@ -272,6 +272,7 @@ def test_it_learns_a_mixed_table(spec):
     assert gain.value > 3 * gain.error, gain
 
 
+@pytest.mark.slow
 def test_ratios_of_bandwidths_are_found_by_rows_with_neighbours(monkeypatch):
     """Many small groups, sharp in place, broad in hour and size: a small subsample shows none."""
     rng = np.random.default_rng(0)
