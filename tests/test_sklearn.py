@@ -100,7 +100,7 @@ def test_plot_writes_a_file(circle, tmp_path):
     assert (tmp_path / "circle.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("model", ["kernel", SPEC])
+@pytest.mark.parametrize("model", ["kernel", pytest.param(SPEC, marks=pytest.mark.slow)])
 def test_pickles_keep_the_density(model):
     fitted = DensityEstimator(Circle(), model=model).fit(ANGLES)
     again = pickle.loads(pickle.dumps(fitted))

@@ -33,6 +33,7 @@ def test_a_column_of_blocks_is_no_part_of_a_proposed_schema(track):
     assert "part" not in run_json("check", track, "--blocks", "part")["schema"]
 
 
+@pytest.mark.slow
 def test_fit_holds_out_whole_blocks(track, tmp_path):
     model = tmp_path / "track.foliax"
     found = run_json("fit", track, "-s", SCHEMA, "-m", "kernel", "--blocks", "part", "-o", model)

@@ -54,7 +54,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if n in ("circle", "torus") else []) for n in CASES],
+)
 def test_every_kind_goes_from_fit_to_plot_in_the_users_units(name, tmp_path):
     frame, schema, column, ranges = CASES[name]
     scored, drawn = run_all(tmp_path, frame, schema, *KERNEL)
@@ -81,7 +84,8 @@ def test_a_flow_fits_frames(tmp_path):
     assert np.abs(products - np.eye(2)).max() < 1e-4
 
 
-@pytest.mark.parametrize("symmetry", ["", pytest.param(", symmetry=cubic", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("symmetry", ["", ", symmetry=cubic"])
 def test_every_convention_of_rotations_gives_the_same_density(symmetry, tmp_path):
     turns = Rotation.from_rotvec(RANDOM.normal(0, 0.3, (12, 3)))
     right = symmetry and f"{symmetry}, side=right"

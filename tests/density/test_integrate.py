@@ -88,7 +88,7 @@ def with_reference(name):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name == "SO(3)" else []) for name in WAYS],
+    [pytest.param(name, marks=[pytest.mark.slow] if name != "S²" else []) for name in WAYS],
 )
 def test_error_bars_are_honest(name):
     """± t standard errors cover the reference for at least 90 % of 500 points."""
@@ -105,7 +105,7 @@ def test_a_wrong_error_bar_would_be_noticed():
     assert np.mean(np.abs(value - exact) <= student.ppf(0.975, 15) * error / 2) < 0.9
 
 
-@pytest.mark.parametrize("name", ["S²", "SO(3)"])
+@pytest.mark.parametrize("name", ["S²", pytest.param("SO(3)", marks=pytest.mark.slow)])
 def test_quadrature_against_ten_thousand_nodes(name):
     d = density(WAYS[name])
     rows = d.sample(200, key=jax.random.key(4))

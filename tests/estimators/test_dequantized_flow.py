@@ -90,6 +90,7 @@ def test_naturals_put_no_mass_below_zero():
     assert np.exp(pmf.value).sum() == pytest.approx(1, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_fitting_a_product_of_a_sphere_and_counts():
     where = rows_of(targets.sphere_s2(), 300)
     rows = jnp.concatenate([where, jnp.asarray(poisson_and_binomial(300))], axis=1)
@@ -100,6 +101,7 @@ def test_fitting_a_product_of_a_sphere_and_counts():
     assert float(jnp.abs(jnp.linalg.norm(draw[:, :3], axis=1) - 1).max()) < 1e-5
 
 
+@pytest.mark.slow
 def test_several_seeds_keep_the_best():
     rows = rows_of(targets.sphere_s2(), 200)
     blocks: list[Block] = []
@@ -217,6 +219,7 @@ def test_bad_settings_are_refused(bad):
         DequantizedFlow(**bad)
 
 
+@pytest.mark.slow
 def test_an_exploited_solver_is_noticed():
     spec = dataclasses.replace(SPEC, ambient=DiscreteODE(8, 2, 3))
     fitted = spec.fit(Dataset(rows_of(targets.sphere_s2(), 200), Sphere(2)), key=jax.random.key(0))

@@ -160,6 +160,7 @@ def test_radii_given_the_point_have_total_mass_one():
         np.testing.assert_allclose(np.trapezoid(np.exp(logs), radii, axis=1), 1, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_radii_given_the_point_are_as_the_flow_has_them():
     density = small.density(Sphere(2).dequantization())
     s, radii = np.array([0.6, -0.8, 0.0]), np.array([0.3, 0.9, 1.7])
@@ -206,6 +207,7 @@ def test_targets_are_above_and_left_of_what_was_learned():
     assert figure.axes[3].get_ylabel().startswith("learned")
 
 
+@pytest.mark.slow
 def test_angles_of_rotations_have_their_density():
     target = targets.rotations_so3()
     at = np.linspace(0, 180, 37)

@@ -50,6 +50,7 @@ def test_bounds_tighten_towards_the_likelihood():
     assert means[2] < exact + 0.1
 
 
+@pytest.mark.slow
 def test_the_papers_bound_for_rotations_is_looser():
     d, batch = case(Fold(QR(Stiefel(3, 3))))
     ours = float(mean_of(ELBO(cost=0.0), d, batch)[0].mean())

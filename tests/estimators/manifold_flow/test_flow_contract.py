@@ -59,9 +59,15 @@ CASES = {
     "exponential": Case(targets.rotations_so3(), ExponentialFlow(RealNVP(2, 8), training=SHORT)),
 }
 # Of the same parts as the others, but slower to compile.
-SLOW = ("mobius S3", "autoregressive T2", "ode S2")
-ALL = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in CASES]
-FLOWS = [name for name in ALL if name != "exponential"]
+SLOW = ("mobius S3", "autoregressive T2", "ode S2", "exponential")
+
+
+def marked(names):
+    return [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in names]
+
+
+ALL = marked(CASES)
+FLOWS = marked(name for name in CASES if name != "exponential")
 
 
 @pytest.fixture(scope="module")

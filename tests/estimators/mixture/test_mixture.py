@@ -24,7 +24,11 @@ TARGETS = {
     "SO(3)": targets.rotations_so3(),
 }
 MODES = {"S²": 4, "T²": 3, "SO(3)": 3}
-EACH = pytest.mark.parametrize("name", TARGETS)
+# Of the same parts as the others, but slower to compile.
+SLOW = ("SO(3)",)
+EACH = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TARGETS]
+)
 KEY = jax.random.key(0)
 
 
