@@ -48,6 +48,7 @@ def printed(module, results) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_missing_peers_are_skipped_with_a_message(monkeypatch, tmp_path):
     for package in ("torch", "zuko", "normflows"):
         monkeypatch.setitem(sys.modules, package, None)

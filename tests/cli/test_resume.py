@@ -85,6 +85,7 @@ def test_an_interrupted_flow_resumes_to_the_same_bits(table, tmp_path, monkeypat
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_killed_auto_does_not_fit_its_candidates_again(table, tmp_path, monkeypatch):
     few = [Candidate(str(n), ScaleMixtureKernel(max_rows=n), is_kernel=True) for n in (400, 100)]
     monkeypatch.setattr(auto.Policy, "candidates", lambda *_: few)

@@ -53,6 +53,7 @@ def test_other_estimators_have_mass_one(case, estimator):
     assert found.error < 0.05
 
 
+@pytest.mark.slow
 def test_neighbouring_counts_sum_to_the_mass_of_their_interval():
     """Counts around 1e6, whose cells are as narrow as the rounding of their logarithm."""
     rows = case_rows(wide_counts())

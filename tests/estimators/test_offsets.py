@@ -116,6 +116,7 @@ def test_large_counts_and_far_cells():
         assert not np.any(density.sample(50, key=KEY) % step)
 
 
+@pytest.mark.slow
 def test_poisson_counts_of_a_million():
     counts = np.random.default_rng(0).poisson(1e6, (N, 1)).astype(float)
     density = ScaleMixtureKernel().fit(Dataset(counts, foliax.Naturals(1)), key=KEY).density

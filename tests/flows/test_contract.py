@@ -23,7 +23,13 @@ from tests.flows.cases import (
     shaken,
 )
 
-every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
+every_spec = pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(spec, id=name, marks=[pytest.mark.slow] if name == "neural-ode" else [])
+        for name, spec in SPECS.items()
+    ],
+)
 N = 8_000
 
 

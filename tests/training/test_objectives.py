@@ -75,7 +75,13 @@ def plain(samples_):
     return Plain(samples_)
 
 
-@pytest.mark.parametrize("g", [Hyperspherical(Sphere(2)), Quaternions()], ids=["S²", "SO(3)"])
+@pytest.mark.parametrize(
+    "g",
+    [
+        pytest.param(Hyperspherical(Sphere(2)), id="S²"),
+        pytest.param(Quaternions(), id="SO(3)", marks=pytest.mark.slow),
+    ],
+)
 def test_the_doubly_reparameterised_gradient(g):
     """Same value and ambient gradient as the plain one, same mean in q, smaller variance in q."""
     d, batch = case(g)

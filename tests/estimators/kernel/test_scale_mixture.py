@@ -255,6 +255,7 @@ def test_shapes_help_along_a_line():
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+@pytest.mark.slow
 def test_it_learns_a_mixed_table(spec):
     """Dependent columns: the joint kernel beats the product of its columns' kernels."""
     rng = np.random.default_rng(0)
@@ -416,6 +417,7 @@ def test_rows_are_drawn_by_their_weights(n):
     assert (np.abs(counts - 20_000 * weights) <= 4 * error + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_few_rows_are_one_stratum():
     data = DistinctRows.from_rows(
         Space(Sphere(2)), cluster(Sphere(2), 2 * MIN_STRATUM_ROWS - 1), None
