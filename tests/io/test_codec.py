@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import paramax
 import pytest
+from jaxtyping import Float, jaxtyped
 
 from foliax import manifolds
 from foliax.density import AbstractDensity, AbstractIntegrator
@@ -14,11 +15,12 @@ from foliax.dequantizers import AbstractDequantizer, AbstractDequantizerSpec
 from foliax.estimators import DequantizedFlow, LocalKernel, MobiusFlow, Stacking, base
 from foliax.estimators.kernel import base as kernels
 from foliax.estimators.kernel import families
+from foliax.estimators.kernel.components import ScaleKernels
 from foliax.estimators.mixture import AbstractComponents
 from foliax.flows import AbstractAmbient, AbstractAmbientSpec, Flowjax
 from foliax.flows.manifold import bijections, circle
 from foliax.io import ModelFileError
-from foliax.io.annotations import fits
+from foliax.io.annotations import check_field, fits
 from foliax.io.codec import Decoder, Encoder
 from foliax.manifolds import AbstractDequantization, AbstractManifold, tangent
 from foliax.registry import entry_of
@@ -179,3 +181,12 @@ def test_nan_is_refused_in_both_directions():
         Encoder().encode(jnp.array([0.0, jnp.nan]), "a.b")
     with pytest.raises(ModelFileError, match="tensor '0' holds NaN"):
         Decoder({"0": np.array([np.nan], np.float32)}, None).decode({"array": "0"})
+
+
+def test_sizes_that_a_caller_has_bound_do_not_matter():
+    @jaxtyped(typechecker=None)
+    def read_beside(rows):
+        assert isinstance(rows, Float[np.ndarray, " n"])  # which binds n
+        check_field(ScaleKernels, "log_rows", jnp.zeros(len(rows) + 1))
+
+    read_beside(np.zeros(3))

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, Union
 
 import jax
 import paramax
+from jaxtyping import jaxtyped
 
 from .container import ModelFileError
 
@@ -19,7 +20,10 @@ def check_field(cls: type, name: str, value: Any) -> None:
     hints = _hints(cls)
     if name not in hints:
         raise ModelFileError(f"this foliax's {cls.__name__} has no field {name!r}: upgrade foliax.")
-    if not fits(value, hints[name]):
+    # Sizes that a caller's annotations have bound, such as "n", are not those of the file.
+    with jaxtyped("context"):
+        is_right = fits(value, hints[name])
+    if not is_right:
         raise ModelFileError(f"{cls.__name__}.{name} cannot be {str(value)[:200]}.")
 
 

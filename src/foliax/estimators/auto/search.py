@@ -85,7 +85,7 @@ class Search:
                 f"{candidate.name}: not tried, it needs {needed:.0f} work units, and "
                 f"{max(work, 0.0):.0f} of {self.budget.limit:.0f} were left for it."
             )
-        return work >= needed
+        return bool(work >= needed)
 
     def _try(
         self,
