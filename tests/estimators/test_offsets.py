@@ -99,6 +99,7 @@ def test_a_valley_of_100_metres_on_the_earth(spec):
     assert 0.5 * width < np.median(apart) < 3 * width
 
 
+@pytest.mark.slow
 def test_large_counts_and_far_cells():
     counts = 1e6 + np.round(30 * normal(N, 1))
     for manifold, rows in [

@@ -36,6 +36,7 @@ def test_closed_form_holds_in_any_dimension():
     assert jnp.allclose(divergence, trace, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_hutchinson_is_unbiased():
     field = TanhField(EXACT_DIM + 1, 9, 3, key=jr.key(0))
     assert field.is_stochastic()
@@ -54,6 +55,7 @@ def test_determinant(m):
         assert jnp.allclose(determinant(a), jnp.linalg.det(a), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_discrete_density_is_that_of_the_map():
     """log p = log N(map(x)) + log|det| with the Jacobian of the whole map by autodiff."""
     with jax.enable_x64(True):
@@ -121,6 +123,7 @@ def test_log_determinant_of_positive_matrices(m):
         assert jnp.allclose(found, jnp.linalg.slogdet(matrices)[1], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_residual_layers_cannot_fold():
     """However large the weights, the Jacobian's eigenvalues exceed e^s (1 − MAX_CONTRACTION)."""
     with jax.enable_x64(True):

@@ -59,7 +59,9 @@ def test_pairwise_sums_against_eigenvalues(p):
         assert float(log_pairwise_sums(jnp.asarray(factor))) == pytest.approx(want, abs=1e-11)
 
 
-@pytest.mark.parametrize("p", [2, 3, 4])
+@pytest.mark.parametrize(
+    "p", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+)
 def test_gradient_of_the_polar_volume_at_the_identity(p):
     def volume(z):
         return Polar(Stiefel(p, p)).preimages(jnp.eye(p, dtype=z.dtype).reshape(-1), z)[1][0]

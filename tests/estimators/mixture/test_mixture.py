@@ -25,7 +25,7 @@ TARGETS = {
 }
 MODES = {"S²": 4, "T²": 3, "SO(3)": 3}
 # Of the same parts as the others, but slower to compile.
-SLOW = ("SO(3)",)
+SLOW = ("T²", "SO(3)")
 EACH = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TARGETS]
 )
