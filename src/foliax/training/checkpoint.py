@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import re
 from pathlib import Path
@@ -45,9 +46,12 @@ class Checkpoint(Callback):
         if len(record.history) % self.every:
             return
         header = {"training": fingerprint, "record": dataclasses.asdict(record)}
+        # Serialise in memory: equinox hides the error of a full disk in one of its own.
+        content = io.BytesIO()
+        content.write(json.dumps(header).encode() + b"\n")
+        eqx.tree_serialise_leaves(content, state)
         with open_atomic(self.path) as file:
-            file.write(json.dumps(header).encode() + b"\n")
-            eqx.tree_serialise_leaves(file, state)
+            file.write(content.getbuffer())
 
     def restore(self, state: Any, record: Record, fingerprint: str) -> tuple[Any, Record]:
         """The state and record of the file, or those given where there is none."""
