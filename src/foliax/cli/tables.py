@@ -11,6 +11,7 @@ import pandas as pd
 import typer
 
 from foliax.atomic import check_writable
+from foliax.escaping import escape_control_characters
 from foliax.tables import (
     PreparedTable,
     Schema,
@@ -26,7 +27,6 @@ from foliax.tables.text_files import format_text
 from foliax.tables.verbatim import select_verbatim
 
 from .console import Console
-from .control_characters import escape_control_characters
 from .streams import can_ask, is_terminal, print_result
 
 TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
