@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
 from ..manifolds.local import AbstractCoordinates, Unchanged
-from ..manifolds.points import check_points_on_device
+from ..manifolds.points import OffManifoldError, check_points_on_device
 from ..manifolds.resolution import check_resolution
 from ..training import Callback, Record
 from .blocks import add_blocks
@@ -209,7 +209,13 @@ def find_coordinates(data: Dataset) -> AbstractCoordinates | None:
     local = data.manifold.local_coordinates(rows)
     coordinates = local or Unchanged(data.manifold)
     check_resolution(coordinates, rows)
-    check_points_on_device(coordinates.working, coordinates.encode(rows)[0])
+    try:
+        check_points_on_device(coordinates.working, coordinates.encode(rows)[0])
+    except OffManifoldError as error:
+        if error.row is None:
+            raise
+        number = int(data.names.numbers[error.row])
+        raise OffManifoldError(error.reason, number, data.names[error.row]) from error
     return local
 
 

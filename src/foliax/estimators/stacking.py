@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, Stacked
+from ..manifolds.row_errors import name_rows
 from ..registry import storable
 from ..training import Callback, Record
 from .base import AbstractEstimator, FitResult
@@ -44,8 +45,9 @@ def stack(
     n = len(held_out)
     weights = np.ones(n) if held_out.weights is None else held_out.weights
     how = {"tol": SCORE_TOLERANCE, "condition": held_out.condition, "key": key}
-    scores = np.stack([m.evaluate(held_out.rows, **how).value for m in members], axis=1)
-    pi, score = mixture_weights(scores, weights, prior=prior)
+    with name_rows(held_out.names):
+        scores = np.stack([m.evaluate(held_out.rows, **how).value for m in members], axis=1)
+        pi, score = mixture_weights(scores, weights, prior=prior)
     kept = np.flatnonzero(pi > DROPPED_WEIGHT)
     log_weights = jnp.asarray(np.log(pi[kept] / pi[kept].sum()))
     return Stacked(tuple(members[k] for k in kept), log_weights), score

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset, Stacked
+from ...manifolds.row_errors import name_rows
 from ...training import Callback, Record, TrainingDivergedError
 from ...training.callbacks import find_reason_to_stop, find_result
 from ..base import FitError, FitResult
@@ -36,7 +37,8 @@ def stacking_weights(
     weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
     work = [m.result.density.work for m in members]
-    pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
+    with name_rows(held_out.names):
+        pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
