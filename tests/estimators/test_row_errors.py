@@ -9,7 +9,7 @@ import foliax
 from foliax.density import Dataset, LogProb
 from foliax.estimators import LocalKernel, ScaleMixtureKernel, Stacking
 from foliax.estimators.auto.members import score_held_out
-from foliax.estimators.base import find_coordinates
+from foliax.estimators.coordinates import find_coordinates
 from foliax.estimators.kernel import bandwidths, local, scale_mixture
 from foliax.estimators.kernel.density import KernelDensity
 from foliax.evaluation.comparison import score_joint
