@@ -13,8 +13,11 @@ from foliax.estimators.coordinates import find_coordinates
 from foliax.estimators.kernel import bandwidths, local, scale_mixture
 from foliax.estimators.kernel.density import KernelDensity
 from foliax.evaluation.comparison import score_joint
+from foliax.evaluation.metrics import sample_and_evaluate
+from foliax.io.training_data import collect_training_data
 from foliax.manifolds import OffManifoldError
 from foliax.manifolds.row_errors import RowError, RowNames, name_rows
+from foliax.report import assess
 from foliax.tables import Schema
 from foliax.training.rows import to_device
 
@@ -190,3 +193,23 @@ def test_score_names_the_row_and_the_line(tmp_path, request):
     request.getfixturevalue("nan_density")
     found = run("score", tmp_path / "a.foliax", tmp_path / "a.csv", "--drop-invalid", code=2)
     assert f"Error: {name} has a log density of NaN" in found.output
+
+
+def test_reports_count_held_out_rows_and_samples(request, monkeypatch):
+    schema, frame = Schema.parse("real(x)"), pd.DataFrame({"x": planted_rows()[:, 0]})
+    order = np.delete(np.arange(N), PLANTED)
+    held, kept = np.insert(order[:30], 6, PLANTED), order[30:]
+    data = collect_training_data(frame, None, schema, kept, held)
+    density = (
+        ScaleMixtureKernel().fit(Dataset(planted_rows(), foliax.Euclidean(1)), key=KEY).density
+    )
+    request.getfixturevalue("nan_density")
+    with pytest.raises(FloatingPointError, match=r"^Held-out row 7 has a log density of NaN"):
+        assess(density, schema, data, key=KEY)
+    monkeypatch.setattr(
+        KernelDensity,
+        "log_prob_rows",
+        lambda self, rows, *a, **b: LogProb(rows[:, 0] * np.nan, rows[:, 0]),
+    )
+    with pytest.raises(FloatingPointError, match=r"^Sample 1 has a log density of NaN"):
+        sample_and_evaluate(density, 8, key=KEY)

@@ -34,6 +34,11 @@ class RowNames:
         return self.name(int(self.numbers[position]))
 
 
+def name_as(what: str, n: int) -> RowNames:
+    """Names of n rows that no user counted, such as "Sample 17", from 1."""
+    return RowNames(np.arange(1, n + 1), lambda number: f"{what} {number}")
+
+
 class RowError(FloatingPointError):
     """A row whose density cannot be computed.
 
