@@ -37,6 +37,8 @@ def _nested(group) -> Matrices:
 
 MIN_IMAGE_DISTANCE = 20 * NARROW_RADIANS
 """Distance of a point from its images, in the flat space, that gives it local coordinates."""
+PILOT_ROWS = 1000
+"""Rows that show whether all are close together, before images of all rows are computed."""
 MAX_ACTION_ENTRIES = 2**24
 """Entries of the matrices by which a group acts on flat points: 128 MB."""
 
@@ -192,6 +194,10 @@ class Quotient(AbstractManifold):
     def local_coordinates(self, rows: np.ndarray) -> NearestImage | None:
         """Use the base's coordinates of the images that are close together."""
         actions = self._actions()
+        some = rows[:: max(1, len(rows) // PILOT_ROWS)]
+        apart = np.linalg.norm(_nearest_images(some, rows[0], actions, np) - rows[0], axis=1)
+        if apart.max() > 4 * NARROW_RADIANS:  # more than the diameter, also of matrices
+            return None
         near = _nearest_images(rows, rows[0], actions, np)
         inner = self.base.local_coordinates(near)
         # Only there are images nearest where their inner product is largest.
@@ -235,9 +241,13 @@ class NearestImage(AbstractCoordinates):
 
 def _nearest_images(y: Any, centre: np.ndarray, actions: np.ndarray, xp: Any) -> Any:
     """Return the image of each point, of shape (…, size), that is nearest to a point."""
-    images = xp.einsum("gij,...j->...gi", actions.astype(y.dtype), y)
-    best = xp.argmax(images @ centre.astype(y.dtype), axis=-1)[..., None, None]
-    return xp.take_along_axis(images, best, axis=-2)[..., 0, :]
+    actions = actions.astype(y.dtype)
+    # ⟨gy, c⟩ = ⟨y, gᵀc⟩. One image at a time, since all images of many rows take much memory.
+    best = xp.argmax(y @ (centre.astype(y.dtype) @ actions).T, axis=-1)[..., None]
+    nearest = y
+    for number, action in enumerate(actions):
+        nearest = xp.where(best == number, y @ action.T, nearest)
+    return nearest
 
 
 @storable("manifolds.Orbits")
