@@ -102,15 +102,7 @@ class AbstractManifold(eqx.Module):
     def restore_digits(
         self, rows: Float[np.ndarray, "n size"], noise: Float[np.ndarray, "n size"]
     ) -> Float[np.ndarray, "n size"]:
-        """Spread samples over the points that float32 merged into them.
-
-        Args:
-            rows: Samples that were computed in float32, as float64.
-            noise: Uniform numbers in [0, 1).
-
-        Returns:
-            The samples with all their digits; by default unchanged.
-        """
+        """Spread samples over the points that float32 merged into them, by noise in [0, 1)."""
         return rows
 
     @property
