@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from foliax.cli.console import BAD_INPUT, CHECK_FAILED
-from foliax.cli.control_characters import CONTROL_CHARACTERS
+from foliax.escaping import CONTROL_CHARACTERS
 
 from .inputs import Input
 

@@ -23,7 +23,9 @@ from .evaluation.mass import check_total_mass, mass_is_off
 from .io import model_file
 from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
+from .manifolds.row_errors import RowNames, name_rows
 from .tables import Measure, Schema
+from .tables.row_names import names_of_rows
 from .training.history import CUT_SHORT
 
 
@@ -81,20 +83,18 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         rows = self._points(X)
         blocks = self.blocks if groups is None else groups
         blocks = None if blocks is None else as_blocks(blocks, len(rows))
+        names = self._row_names(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             used = sample_weight > 0
             rows, sample_weight = rows[used], sample_weight[used]
             blocks = None if blocks is None else blocks[used]
+            names = names.take(used)
         key = _key(self.random_state)
         estimator = get_estimator(self.model, time_limit=float(self.time_limit))
-        naming = (
-            contextlib.nullcontext()
-            if self.schema_ is None
-            else self.schema_.name_columns_in_errors()
-        )
+        naming = self.schema_.name_columns_in_errors() if self.schema_ else contextlib.nullcontext()
         with naming:
-            data = Dataset(rows, self.manifold_, sample_weight, blocks=blocks)
+            data = Dataset(rows, self.manifold_, sample_weight, blocks=blocks, row_names=names)
             fitted = estimator.fit(data, key=key)
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
         if mass_is_off(fitted.record):
@@ -239,7 +239,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _evaluate(self, X: Any) -> Evaluation:
         check_is_fitted(self)
-        return self.density_.evaluate(self._points(self._table(X)), tol=self.tol)
+        X = self._table(X)
+        with name_rows(self._row_names(X)):
+            return self.density_.evaluate(self._points(X), tol=self.tol)
 
     def _table(self, X: Any, *, reset: bool = False) -> Any:
         """X as scikit-learn checks it: a frame of the schema's columns, or an array."""
@@ -258,6 +260,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if not self.project:
             return X
         return np.asarray(jax.jit(jax.vmap(self.manifold_.project))(jnp.asarray(X)))
+
+    def _row_names(self, X: Any) -> RowNames:
+        return RowNames(np.arange(len(X))) if self.schema_ is None else names_of_rows(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "density_")

@@ -10,8 +10,8 @@ import pytest
 
 from foliax import io
 from foliax.cli import app
-from foliax.cli.control_characters import escape_control_characters
 from foliax.cli.reproduce import PARTS
+from foliax.escaping import escape_control_characters
 from foliax.paper import recipes
 
 from .running import QUAKES, run, run_json

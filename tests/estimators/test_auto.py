@@ -75,7 +75,8 @@ def test_a_column_of_counts():
 def test_where_no_kernel_serves_the_flow_does():
     frames = np.linalg.qr(RANDOM.normal(size=(50, 3, 2)))[0].reshape(50, 6)
     fitted = Auto(flow=FLOW).fit(Dataset(frames.astype(np.float32), Stiefel(3, 2)), key=KEY)
-    assert type(fitted.density).__name__ == "DequantizedDensity"
+    names = [type(member).__name__ for member in fitted.density.members]
+    assert names == ["DequantizedDensity", "KernelDensity"], "and the uniform density"
 
 
 @pytest.mark.parametrize("error", [FloatingPointError("NaN"), FitError("x"), MemoryError("y")])

@@ -10,7 +10,6 @@ import foliax
 from campaign.cases import poisson, wide_counts
 from campaign.truth import measure
 from foliax.density import Dataset
-from foliax.density.localized import LocalizedDensity
 from foliax.estimators import LocalKernel, ScaleMixtureKernel
 from foliax.estimators.kernel.terms import log_cell
 from foliax.estimators.weights import mixture_weights
@@ -65,18 +64,88 @@ def test_neighbouring_counts_sum_to_the_mass_of_their_interval():
     assert np.ptp(smooth) < 0.01
 
 
+def sum_over_cells(density, counts):
+    """Sum a smooth probability over all counts of a range, from that of some of them."""
+    middles = (counts[1:] + counts[:-1]) / 2
+    numbers = np.diff(middles, prepend=counts[0] - 0.5, append=counts[-1] + 0.5)
+    return float(np.exp(foliax.evaluate(density, counts[:, None]).value.astype(float)) @ numbers)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[wide_counts(), poisson(1e6), poisson(1e12)],
+    ids=["log-normal", "1e6", "1e12"],
+)
+def counted(request):
+    """Counts, a density that was fitted to them, and counts that resolve its shape."""
+    rows = case_rows(request.param)
+    density = ScaleMixtureKernel().fit(Dataset(rows, foliax.Naturals(1)), key=KEY).density
+    if rows.std() > rows.mean() / 2:
+        far = np.exp(np.linspace(np.log(1e3), np.log(1e25), 3000))
+        return rows, density, np.unique(np.round([*np.arange(1000.0), *far]))
+    grid = np.linspace(-30, 30, 3001)  # the broadest kernel has a deviation of 1.4
+    return rows, density, np.unique(np.round(rows.mean() + rows.std() * grid))
+
+
+def test_the_mass_of_all_cells_is_one(counted):
+    _, density, counts = counted
+    assert abs(sum_over_cells(density, counts) - 1) < 1e-3
+
+
+def test_samples_have_all_their_digits(counted):
+    rows, density, _ = counted
+    drawn = density.sample(4000, key=KEY)
+    assert drawn.dtype == np.float64
+    assert (drawn == np.floor(drawn)).all()
+    assert (drawn >= 0).all()
+    large = drawn[drawn > 2**16]
+    # Float32 has only multiples of 2^16 at 1e12, and exp of float32 leaves larger gaps.
+    for modulus in (2, 16, 64):
+        share, expected = np.mean(large % modulus == 0), 1 / modulus
+        assert abs(share - expected) < 4 * np.sqrt(expected / len(large))
+    # Samples agree with the density, and those of the same key are the same.
+    low, high = np.quantile(rows, [0.25, 0.75])
+    inside = np.linspace(low, high, 2001).round()
+    inside = np.unique([*inside, *np.exp(np.linspace(np.log(low), np.log(high), 2001)).round()])
+    share = np.mean((drawn >= inside[0]) & (drawn <= inside[-1]))
+    assert abs(share - sum_over_cells(density, inside)) < 4 * np.sqrt(0.25 / len(drawn))
+    np.testing.assert_array_equal(drawn[:50], density.sample(50, key=KEY))
+
+
+def test_small_counts_keep_their_values_and_digits_are_spread():
+    counts = np.array([[0.0, 1.0, 7.0, 1e5]])
+    for noise in (0.0, 0.5, 1 - 2.0**-53):
+        found = foliax.Naturals(4).restore_digits(counts, np.full((1, 4), noise))
+        np.testing.assert_array_equal(found, counts)
+    noise = np.linspace(0, 1, 10_001)[:-1, None]
+    found = foliax.Naturals(1).restore_digits(np.full((10_000, 1), 1e12), noise)
+    step = 1e12 * float(np.spacing(np.float32(np.log(1e12))))
+    assert abs(np.ptp(found) / step - 1) < 1e-3
+    assert abs(found.mean() - 1e12) < 1e-3 * step
+    joint = foliax.Product(foliax.Sphere(2), foliax.Naturals(1))
+    assert joint.rounds_samples
+    assert not foliax.Sphere(2).rounds_samples
+    points = np.array([[0.0, 0, 1, 1e12]])
+    found = joint.restore_digits(points, np.zeros((1, 4)))
+    np.testing.assert_array_equal(found[:, :3], points[:, :3])
+    assert abs(found[0, 3] - 1e12 + step / 2) < 2
+
+
 @pytest.mark.slow
-def test_samples_are_whole_and_scores_beyond_the_rows_are_finite():
+def test_flows_of_counts_have_all_their_digits():
+    rows = case_rows(wide_counts())
+    density = FLOW.fit(Dataset(rows, foliax.Naturals(1)), key=KEY).density
+    drawn = density.sample(1000, key=KEY)
+    large = drawn[drawn > 2**24]
+    assert (large == np.floor(large)).all()
+    assert abs(np.mean(large % 2) - 0.5) < 4 * np.sqrt(0.25 / len(large))
+
+
+@pytest.mark.slow
+def test_scores_beyond_the_rows_are_finite():
     for case in CASES:
         rows = case_rows(case)
         density = ScaleMixtureKernel().fit(Dataset(rows, foliax.Naturals(1)), key=KEY).density
-        drawn = density.sample(200, key=KEY)
-        # Densities without local coordinates still return float32: log-normal counts do.
-        if isinstance(density, LocalizedDensity):
-            assert drawn.dtype == np.float64
-        assert np.isfinite(drawn).all()
-        assert (drawn == np.floor(drawn)).all()
-        assert (drawn >= 0).all()
         beyond = np.array([[0.0], [1.0], [rows.max() * 1.5], [rows.max() * 1e3]])
         assert np.isfinite(foliax.evaluate(density, np.round(beyond)).value).all()
 

@@ -172,8 +172,34 @@ def test_groups_that_cannot_be_told_apart_are_refused():
 
 
 def test_a_spec_that_cannot_serve_the_local_coordinates_says_so():
-    with pytest.raises(UnsupportedManifoldError, match="so close together"):
+    with pytest.raises(UnsupportedManifoldError) as caught:
         DirectionalMixture().fit(Dataset(valley(1e-5), foliax.Sphere(2)), key=KEY)
+    assert str(caught.value).startswith("The rows of Sphere(d=2) are too close together for")
+    # Rows of a manifold that it never serves are not said to be too close together.
+    for manifold, rows in (
+        (foliax.Euclidean(1), 1e6 + normal(N, 1)),
+        (foliax.ProjectiveSpace(2), valley(1e-5)),
+    ):
+        with pytest.raises(UnsupportedManifoldError) as caught:
+            DirectionalMixture().fit(Dataset(rows, manifold), key=KEY)
+        refusal = (
+            f"DirectionalMixture does not serve {manifold}: it is for spheres, tori and SO(3)."
+        )
+        assert str(caught.value).startswith(refusal)
+        assert "\n" not in str(caught.value)
+
+
+def test_axes_of_either_sign_are_fitted_however_close_they_are():
+    rows = valley(1e-8) * np.random.default_rng(0).choice([-1.0, 1.0], (len(valley(1e-8)), 1))
+    density = ScaleMixtureKernel().fit(Dataset(rows, foliax.ProjectiveSpace(2)), key=KEY).density
+    np.testing.assert_allclose(density.evaluate(-rows).value, density.evaluate(rows).value)
+    on_sphere = ScaleMixtureKernel().fit(Dataset(valley(1e-8), foliax.Sphere(2)), key=KEY).density
+    expected = on_sphere.evaluate(valley(1e-8)).value
+    np.testing.assert_allclose(density.evaluate(rows).value, expected, atol=0.02)
+    drawn = density.sample(300, key=KEY)
+    assert (drawn[:, -1] >= 0).all(), "the representative"
+    again = loads(dumps(density)).density
+    np.testing.assert_array_equal(again.evaluate(rows).value, density.evaluate(rows).value)
 
 
 def test_the_command_line(tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ manifolds.Rodrigues working centre scale
 manifolds.ScaledChart working manifold location scale
 manifolds.SideBySide working parts sizes
 manifolds.Stereographic working centre basis scale
+manifolds.NearestImage working inner centre reference actions
 manifolds.Unchanged working
 density.LocalizedDensity manifold coordinates density uniform_weight
 manifolds.Ball d radius

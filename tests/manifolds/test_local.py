@@ -11,8 +11,11 @@ from foliax.manifolds import (
     Integers,
     Interval,
     Naturals,
+    Orientations,
     PositiveReals,
     Product,
+    ProjectiveSpace,
+    Quotient,
     Rounded,
     SpecialOrthogonal,
     Sphere,
@@ -31,8 +34,8 @@ def near_one_point(d, width):
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def rotations(width):
-    turn = Rotation.from_rotvec(width * normal(N, 3)) * Rotation.from_rotvec([1.0, 2.0, -0.5])
+def rotations(width, centre=(1.0, 2.0, -0.5)):
+    turn = Rotation.from_rotvec(width * normal(N, 3)) * Rotation.from_rotvec(centre)
     return turn.as_matrix().reshape(N, 9)
 
 
@@ -53,6 +56,8 @@ NARROW = {
     "minute": (Torus(1), angles(1e-4)),
     "one of two angles": (Torus(2), angles(1.0, 1e-4)),
     "rotations": (SpecialOrthogonal(3), rotations(1e-5)),
+    "axes": (ProjectiveSpace(2), near_one_point(2, 1e-5)[:, ::-1]),
+    "orientations": (Orientations("432"), rotations(1e-5, [0.1, 0.2, -0.1])),
     "product": (
         Product(Sphere(2), Euclidean(1)),
         np.concatenate([near_one_point(2, 1e-5), normal(N, 1)], axis=1),
@@ -109,6 +114,35 @@ def test_traced_and_exact_agree(name):
         traced = jax.jit(lambda y: local.encode(y, jnp))(jnp.asarray(rows))
     for found, expected in zip(traced, local.encode(rows), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "rows"),
+    [
+        (ProjectiveSpace(2), near_one_point(2, 1e-9)),
+        (Orientations("432"), rotations(1e-9)),
+        (Orientations("6/mmm", side="left"), rotations(1e-9)),
+    ],
+    ids=["axes", "cubic", "hexagonal"],
+)
+def test_images_of_a_point_have_the_same_coordinates(manifold, rows):
+    actions = manifold.symmetry.actions
+    which = np.random.default_rng(1).integers(len(actions), size=N)
+    images = np.einsum("nij,nj->ni", actions[which], rows)
+    local = manifold.local_coordinates(images)
+    t, log_slope = local.encode(images)
+    expected = local.encode(rows)
+    np.testing.assert_allclose(t, expected[0], atol=1e-5)
+    np.testing.assert_allclose(log_slope, expected[1], atol=1e-5)
+    orbits = np.einsum("gij,nj->ngi", actions, local.decode(t))
+    assert np.abs(orbits - rows[:, None]).max(axis=2).min(axis=1).max() < 1e-14
+
+
+def test_a_point_near_its_own_image_has_no_local_coordinates():
+    turn = np.diag([-1.0, -1.0, 1.0])
+    manifold = Quotient(Sphere(2), np.stack([np.eye(3), turn]))
+    assert manifold.local_coordinates(near_one_point(2, 1e-4)[:, ::-1]) is None
+    assert manifold.local_coordinates(near_one_point(2, 1e-4)) is not None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Labels, units, files and errors of pictures."""
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -107,6 +108,17 @@ def test_dollars_in_a_unit_are_not_a_formula():
     named = [text for text in texts(figure) if "per" in text]
     assert len(named) == 2
     assert not any(is_math_text(text) for text in named)
+
+
+def test_names_with_control_characters_are_shown_as_escapes(tmp_path):
+    name = "<script>alert(1)</script>\x1b[2J\u202e"
+    figure = plots.draw(Blob(PositiveReals(1)), labels=name, key=KEY)
+    assert any("\\x1b[2J\\u202e" in text for text in texts(figure))
+    ElementTree.parse(save(figure, tmp_path / "a.svg"))
+    labels = [name] * len(plots.frame(S2.manifold).axes)
+    page = plots.interactive_html(plots.interactive(S2, labels=labels, key=KEY, title=name))
+    assert not any(text in page for text in ("<script>alert", "\x1b", "\\u001b", "\u202e"))
+    assert page.count("\\\\x1b[2J\\\\u202e") == 3
 
 
 def test_rows_are_checked():

@@ -1,12 +1,18 @@
 """The page: its content, that it loads nothing else, and that it works in a browser."""
 
+import dataclasses
 import json
 import re
 
+import jax
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+from foliax import io
 from foliax.plots import scene
+from foliax.report import markup as m
+from foliax.report import report
 
 from ..browser import visit
 from ..cli.running import QUAKES, run, run_json
@@ -81,6 +87,38 @@ def test_column_names_are_escaped(tmp_path):
     assert "<b>n</b>" not in page
     assert "&lt;b&gt;n&lt;/b&gt;" in page
     assert "No rows were held out" in page
+
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
+
+
+def find_hostile_text(page):
+    return [text for text in ("<script>alert", "\x1b", "\u202e") if text in page]
+
+
+def test_texts_of_a_model_file_neither_run_nor_control(tmp_path):
+    frame = pd.read_csv(QUAKES).iloc[:40]
+    frame.to_csv(tmp_path / "q.csv", index=False)
+    run("fit", tmp_path / "q.csv", "-s", "mag: real(mag)", "-m", "kernel")
+    model = io.load(tmp_path / "q.foliax")
+    about = dict.fromkeys(("model", "data", "seed"), HOSTILE)
+    model = dataclasses.replace(model, extra=about, versions={"foliax": HOSTILE})
+    page = report(model, None, title=HOSTILE, path=HOSTILE, key=jax.random.key(0))
+    assert not find_hostile_text(page)
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[2J\\u202e") >= 4
+
+
+def test_building_blocks_escape_all_text():
+    parts = [
+        m.section("name", HOSTILE),
+        m.paragraph(HOSTILE),
+        m.bullet_list([HOSTILE]),
+        m.code(HOSTILE),
+        m.table([HOSTILE], [[HOSTILE]]),
+        m.frame_table(pd.DataFrame({HOSTILE: [HOSTILE]})),
+        m.picture(Figure(), HOSTILE),
+    ]
+    assert [find_hostile_text(part) for part in parts] == [[]] * len(parts)
 
 
 def test_a_page_must_be_html_and_the_model_must_be_there(folder):

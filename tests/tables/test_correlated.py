@@ -76,6 +76,11 @@ def test_a_column_or_a_number_makes_blocks():
             "day",
             "column day: the label of the block is",
         ),
+        (
+            {"day": [*("mon" for _ in range(399)), np.array([np.nan])]},
+            "day",
+            r"Row 400, column day: the label of the block is array\(\[nan\]\)",
+        ),
     ],
 )
 def test_what_labels_no_blocks_is_refused(changes, text, match):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from foliax.escaping import escape_control_characters
+
 from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
-from .control_characters import escape_control_characters
 
 
 @handle_errors

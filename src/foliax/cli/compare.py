@@ -90,11 +90,9 @@ def _split(
 
     Models cannot be compared on random rows that resemble fitted ones.
     """
-    from foliax.density import Dataset
     from foliax.estimators.blocks import add_blocks
 
-    data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
-    data, event = add_blocks(data)
+    data, event = add_blocks(table.as_dataset())
     if event:
         console.log(event)
     return data.split(held_out, key=key)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
-from .control_characters import escape_control_characters
+from foliax.escaping import escape_control_characters
+
 from .json_output import to_json
 from .streams import BROKEN_PIPE, print_message, print_result
 

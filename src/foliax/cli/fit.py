@@ -221,10 +221,9 @@ def fit_and_save(
 
 def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:
     """The rows in their order, with blocks where the estimator would add them, and its event."""
-    from foliax.density import Dataset
     from foliax.estimators.blocks import add_blocks
 
-    data = Dataset(table.points, table.schema.manifold(), table.weights, blocks=table.blocks)
+    data = table.as_dataset()
     # A split shuffles the rows, so that the estimator itself would not find them correlated.
     data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
     return data, [event] if event else []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from foliax.escaping import escape_control_characters
+
 from . import options as o
 from .console import Console, handle_errors
-from .control_characters import escape_control_characters
 
 if TYPE_CHECKING:
     from foliax.io import Model

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .control_characters import CONTROL_CHARACTERS
+from foliax.escaping import CONTROL_CHARACTERS
 
 
 def to_json(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .console import Console, escape_control_characters, handle_errors
+from .console import Console, handle_errors
 
 if TYPE_CHECKING:
     from foliax.report import Assessment
@@ -71,8 +71,7 @@ def write_report(console: Console, path: Path, output: Path, seed: int) -> Asses
         found = None
         if model.training_data is not None:
             found = assess(model.density, schema, model.training_data, key=k1, show=stage.show)
-        name, title = (escape_control_characters(text) for text in (str(path), path.stem))
-        page = report(model, found, title=title, path=name, key=k2, show=stage.show)
+        page = report(model, found, title=path.stem, path=str(path), key=k2, show=stage.show)
     with open_atomic(output) as file:
         file.write(page.encode())
     return found

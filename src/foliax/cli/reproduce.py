@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foliax.escaping import escape_control_characters
+
 from . import options as o
 from .console import CHECK_FAILED, Console, handle_errors
-from .control_characters import escape_control_characters
 from .streams import print_message
 
 if TYPE_CHECKING:

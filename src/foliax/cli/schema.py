@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from foliax.escaping import escape_control_characters
+
 from . import options as o
 from .console import Console, handle_errors
-from .control_characters import escape_control_characters
 
 Output = Annotated[
     Path | None,

@@ -61,6 +61,7 @@ def score(
 
     from foliax import io
     from foliax.density import evaluate
+    from foliax.manifolds.row_errors import name_rows
     from foliax.tables.verbatim import add_columns
 
     from . import tables
@@ -72,7 +73,7 @@ def score(
     table = tables.read_verbatim(
         console, data, schema, drop_invalid=drop_invalid, project=project, output=output
     )
-    with console.progress(f"Scoring {len(table.points)} rows"):
+    with console.progress(f"Scoring {len(table.points)} rows"), name_rows(table.row_names):
         found = evaluate(loaded.density, table.points, tol=tol, key=jax.random.key(seed))
     log_density = found.value + measure.log_unit
     new = {f"log density {measure.label}": log_density, "standard error": found.error}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import typer
 
 from foliax.atomic import check_writable
+from foliax.escaping import escape_control_characters
+from foliax.manifolds.row_errors import RowNames
 from foliax.tables import (
     PreparedTable,
     Schema,
@@ -22,12 +24,15 @@ from foliax.tables import (
 )
 from foliax.tables.correlated import read_blocks
 from foliax.tables.files import is_text_format, read_table_verbatim
+from foliax.tables.row_names import names_of_rows
 from foliax.tables.text_files import format_text
 from foliax.tables.verbatim import select_verbatim
 
 from .console import Console
-from .control_characters import escape_control_characters
 from .streams import can_ask, is_terminal, print_result
+
+if TYPE_CHECKING:
+    from foliax.density import Dataset
 
 TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npy", ".npz")
 """Endings of the table files that commands write."""
@@ -43,6 +48,7 @@ class Table(NamedTuple):
         schema: The schema.
         dropped: The number of invalid rows that were left out.
         blocks: The number of each row's block, or None.
+        row_names: How errors name the rows: by their numbers and lines in the file.
     """
 
     frame: pd.DataFrame
@@ -51,6 +57,14 @@ class Table(NamedTuple):
     schema: Schema
     dropped: int = 0
     blocks: np.ndarray | None = None
+    row_names: RowNames | None = None
+
+    def as_dataset(self) -> Dataset:
+        """Return the rows as data of an estimator."""
+        from foliax.density import Dataset
+
+        parts = {"blocks": self.blocks, "row_names": self.row_names}
+        return Dataset(self.points, self.schema.manifold(), self.weights, **parts)
 
 
 class RowColumns(NamedTuple):
@@ -180,7 +194,8 @@ def _collect(
         console.log(line)
     valid = frame.iloc[prepared.kept]
     dropped = len(frame) - len(valid)
-    return Table(valid, prepared.points, None, schema, dropped)
+    names = names_of_rows(frame).take(prepared.kept)
+    return Table(valid, prepared.points, None, schema, dropped, row_names=names)
 
 
 def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: bool) -> Schema:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from .batches import log_prob_in_batches
+from .digits import restore_digits
 from .evaluate import Evaluation, evaluate
 from .log_prob import LogProb
 
@@ -130,8 +131,8 @@ class AbstractDensity(eqx.Module):
     def sample_rows(
         self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
     ) -> np.ndarray:
-        """Draw one point for each key."""
-        return np.asarray(_sample_keys(self, keys, condition))
+        """Draw one point for each key, with digits that float32 lacks where there are such."""
+        return restore_digits(self.manifold, np.asarray(_sample_keys(self, keys, condition)), keys)
 
     def sample_rows_with_log_prob(
         self,

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
 from ..manifolds.points import as_points
+from ..manifolds.row_errors import RowNames
 from .blocks import as_blocks, split_blocks
 
 Sampler = Callable[[PRNGKeyArray, int], Float[Array, "n size"]]
@@ -29,6 +30,7 @@ class Dataset:
         condition: An (n, c) array of features that the density is conditional on.
         blocks: A label for each row, or a number N for N consecutive parts. Rows of one block
             depend on each other, so that no split separates them. By default rows are independent.
+        row_names: How errors name the rows; by default "Row 0", "Row 1", …. Splits keep the names.
 
     Raises:
         OffManifoldError: A row is no point of the manifold.
@@ -40,6 +42,7 @@ class Dataset:
     weights: Any = None
     condition: Any = None
     blocks: Any = None
+    row_names: RowNames | None = None
 
     def __post_init__(self):
         if self.is_sampler:
@@ -77,7 +80,13 @@ class Dataset:
     def take(self, chosen: np.ndarray) -> Dataset:
         """Some of the rows, by number."""
         parts = {name: getattr(self, name) for name in ("rows", "weights", "condition", "blocks")}
-        return self.replace(**{k: None if v is None else v[chosen] for k, v in parts.items()})
+        some = {k: None if v is None else v[chosen] for k, v in parts.items()}
+        return self.replace(**some, row_names=self.names.take(chosen))
+
+    @property
+    def names(self) -> RowNames:
+        """How errors name the rows."""
+        return self.row_names or RowNames(np.arange(len(self)))
 
     def split(
         self, fraction: float, *, key: PRNGKeyArray, max_held_out: int | None = None

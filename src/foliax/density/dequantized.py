@@ -15,6 +15,7 @@ from ..manifolds import AbstractDequantization, AbstractManifold
 from ..registry import storable
 from .base import AbstractDensity, Budget, Condition, Point
 from .batches import map_batches, rows_at_once
+from .digits import restore_digits
 from .integrate import (
     AbstractIntegrator,
     Integrand,
@@ -106,9 +107,10 @@ class DequantizedDensity(AbstractDensity):
         batch_size: int,
     ) -> tuple[np.ndarray, LogProb]:
         inputs = (np.asarray(jax.random.key_data(keys)), row_ids, condition)
-        return map_batches(
+        rows, found = map_batches(
             lambda data, ids, some: _sample_batch(self, data, ids, some, key), inputs, batch_size
         )
+        return restore_digits(self.manifold, rows, keys), found
 
     def _integrate(
         self, y: Point, condition: Condition, own: Own | None, key: PRNGKeyArray | None

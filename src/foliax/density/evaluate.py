@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..manifolds.points import as_points
+from ..manifolds.row_errors import RowError
 from .log_prob import LogProb
 
 MIN_BATCH_SIZE = 64
@@ -67,7 +68,7 @@ def evaluate(
 
     Raises:
         OffManifoldError: A row is no point of the manifold.
-        FloatingPointError: A log density is NaN.
+        RowError: A log density is NaN.
     """
     rows = as_points(density.manifold, rows)
     condition = None if condition is None else np.asarray(condition)
@@ -86,10 +87,10 @@ def evaluate(
 
 
 def check_not_nan(log_density: np.ndarray, rows: np.ndarray) -> None:
-    """Raise `FloatingPointError` where the log density of a row is NaN."""
+    """Raise `RowError` where the log density of a row is NaN."""
     if np.isnan(log_density).any():
         row = int(np.argmax(np.isnan(log_density)))
-        raise FloatingPointError(f"The log density of row {row} is NaN: {rows[row]}.")
+        raise RowError(row, f"has a log density of NaN, at the point {rows[row]}.")
 
 
 def refine_to_tolerance(

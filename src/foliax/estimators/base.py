@@ -9,16 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.local import AbstractCoordinates, Unchanged
-from ..manifolds.points import check_points_on_device
-from ..manifolds.resolution import check_resolution
 from ..training import Callback, Record
 from .blocks import add_blocks
+from .coordinates import find_coordinates, localize
 
 MIN_ROWS_TO_HOLD_OUT = 200
 """Rows below which every one is needed for the fit."""
@@ -49,7 +46,16 @@ class FitResult(Generic[D]):
 
 
 class UnsupportedManifoldError(TypeError):
-    """An estimator that does not serve the manifold."""
+    """An estimator that does not serve the manifold.
+
+    Args:
+        message: What is wrong and how to fix it.
+        serves: The manifolds that the estimator serves, in words; "" if nobody says.
+    """
+
+    def __init__(self, message: str, serves: str = ""):
+        super().__init__(message)
+        self.serves = serves
 
 
 class FitError(ValueError):
@@ -136,9 +142,15 @@ class AbstractEstimator(abc.ABC):
                 localize(data, local), key=key, validation=held_out, callbacks=callbacks
             )
         except UnsupportedManifoldError as error:
+            served = error.serves or "other manifolds"
+            if not self.serves(data.manifold):
+                raise unsupported(self, data.manifold, served) from error
+            name = type(self).__name__
             raise UnsupportedManifoldError(
-                f"{type(self).__name__} does not serve rows of {data.manifold} that are so close "
-                f"together. They are fitted on {local.working}: {error}"
+                f"The rows of {data.manifold} are too close together for {name}: single precision "
+                f"resolves them only in local coordinates, on {local.working}, and {name} is for "
+                f"{served}. Use ScaleMixtureKernel, LocalKernel or DequantizedFlow.",
+                error.serves,
             ) from error
         has_uniform = self.keeps_broad_component and math.isfinite(data.manifold.log_total_volume())
         weight = MIN_BROAD_WEIGHT if has_uniform else 0.0
@@ -197,26 +209,9 @@ def unsupported(
     """The refusal of a manifold, which names what the estimator does serve."""
     return UnsupportedManifoldError(
         f"{type(estimator).__name__} does not serve {manifold}: it is for {serves}. "
-        "DequantizedFlow serves every manifold."
+        "DequantizedFlow serves every manifold.",
+        serves,
     )
-
-
-def find_coordinates(data: Dataset) -> AbstractCoordinates | None:
-    """The coordinates that rows must be fitted in; None where they can be fitted as they are."""
-    if data.is_sampler or not len(data):
-        return None
-    rows = data.rows.astype(np.float64)
-    local = data.manifold.local_coordinates(rows)
-    coordinates = local or Unchanged(data.manifold)
-    check_resolution(coordinates, rows)
-    check_points_on_device(coordinates.working, coordinates.encode(rows)[0])
-    return local
-
-
-def localize(data: Dataset, local: AbstractCoordinates) -> Dataset:
-    """The same rows in local coordinates."""
-    rows = local.encode(data.rows.astype(np.float64))[0]
-    return data.replace(rows=rows, manifold=local.working)
 
 
 _named: dict[str, Callable[[], AbstractEstimator]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..density import Dataset
+from ..density.blocks import as_blocks
 from ..manifolds.serial import serial_correlation
 
 MIN_ROWS = 200
@@ -34,5 +35,4 @@ def add_blocks(data: Dataset) -> tuple[Dataset, str]:
         f"random pairs. The rows are split by {found.blocks} blocks of consecutive rows. Pass "
         "blocks to choose others, or 0 blocks for independent rows."
     )
-    blocked = Dataset(data.rows, data.manifold, data.weights, data.condition, found.blocks)
-    return blocked, event
+    return data.replace(blocks=as_blocks(found.blocks, len(data))), event

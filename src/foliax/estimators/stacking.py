@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 
@@ -12,9 +13,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, Stacked
+from ..manifolds.row_errors import name_rows
 from ..registry import storable
 from ..training import Callback, Record
 from .base import AbstractEstimator, FitResult
+from .broad import build_broad_stack, describe_broad
 from .weights import mixture_weights
 
 DROPPED_WEIGHT = 1e-6
@@ -44,8 +47,9 @@ def stack(
     n = len(held_out)
     weights = np.ones(n) if held_out.weights is None else held_out.weights
     how = {"tol": SCORE_TOLERANCE, "condition": held_out.condition, "key": key}
-    scores = np.stack([m.evaluate(held_out.rows, **how).value for m in members], axis=1)
-    pi, score = mixture_weights(scores, weights, prior=prior)
+    with name_rows(held_out.names):
+        scores = np.stack([m.evaluate(held_out.rows, **how).value for m in members], axis=1)
+        pi, score = mixture_weights(scores, weights, prior=prior)
     kept = np.flatnonzero(pi > DROPPED_WEIGHT)
     log_weights = jnp.asarray(np.log(pi[kept] / pi[kept].sum()))
     return Stacked(tuple(members[k] for k in kept), log_weights), score
@@ -57,6 +61,8 @@ def stack(
 @dataclasses.dataclass(frozen=True)
 class Stacking(AbstractEstimator):
     """Several estimators fitted to the same part of the rows and stacked on the rest.
+
+    If one of them is a kernel, the stack keeps a broad component with a weight of at least 0.01.
 
     Args:
         estimators: The estimators to fit and stack.
@@ -85,7 +91,7 @@ class Stacking(AbstractEstimator):
         key: PRNGKeyArray,
         validation: Dataset | None = None,
         callbacks: Sequence[Callback] = (),
-    ) -> FitResult[Stacked]:
+    ) -> FitResult:
         began = time.monotonic()
         split_key, stack_key, *keys = jax.random.split(key, 2 + len(self.estimators))
         if validation is None:
@@ -101,13 +107,25 @@ class Stacking(AbstractEstimator):
         ]
         members = tuple(result.density for result in results)
         density, score = stack(members, validation, key=stack_key, prior=self.prior)
+        added = 0.0
+        if self.keeps_broad_component:
+            shares = np.exp(np.asarray(density.log_weights, float))
+            density, added = build_broad_stack(density.members, shares, members)
         parameters = sum(result.record.parameters for result in results)
         record = Record(parameters, stopped="weights converged")
         record.events += [event for result in results for event in result.record.events]
-        shares = np.exp(np.asarray(density.log_weights))
-        kept = [type(m).__name__ for m in density.members]
-        record.events.append(
-            "Stacked: " + ", ".join(f"{s:.3f} {k}" for s, k in zip(shares, kept, strict=True))
-        )
+        record.events.append(_describe_stack(density))
+        if added:
+            record.events.append(describe_broad(added))
+        # At least this: the broad density costs every row at most −log(1 − added).
+        score += math.log1p(-added)
         record.best_validation, record.seconds = -score, time.monotonic() - began
         return FitResult(density, record)
+
+
+def _describe_stack(density: AbstractDensity) -> str:
+    members, shares = (density,), np.ones(1)
+    if isinstance(density, Stacked):
+        members, shares = density.members, np.exp(np.asarray(density.log_weights))
+    named = zip(shares, members, strict=True)
+    return "Stacked: " + ", ".join(f"{share:.3f} {type(m).__name__}" for share, m in named)

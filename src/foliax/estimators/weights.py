@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from ..manifolds.row_errors import RowError, RowNames, name_rows
+
 
 def mixture_weights(
     scores: Float[np.ndarray, "n k"],
@@ -12,6 +14,7 @@ def mixture_weights(
     *,
     prior: float = 0.0,
     steps: int = 400,
+    names: RowNames | None = None,
 ) -> tuple[Float[np.ndarray, " k"], float]:
     """Find the weights π of k densities that maximise the likelihood of n weighted rows.
 
@@ -21,16 +24,17 @@ def mixture_weights(
         prior: The strength of a Dirichlet prior towards equal weights, in rows. By default there is
             no prior.
         steps: The largest number of EM steps. It usually converges in fewer than the default.
+        names: Names of the rows in errors; by default their positions.
 
     Returns:
         The weights π, and the mean log density of the rows under the mixture.
 
     Raises:
-        FloatingPointError: A row has density 0 under every component, or a density that is not a
-            number.
+        RowError: A row has density 0 under every component, or a density that is not a number.
     """
     top = scores.max(1, keepdims=True)
-    _check_finite(top[:, 0])
+    with name_rows(names):
+        _check_finite(top[:, 0])
     ratios = np.exp(scores - top)
     share = weights / weights.sum()
     k = scores.shape[1]
@@ -50,16 +54,18 @@ def mixture_weights(
 
 
 def _check_finite(log_density: Float[np.ndarray, " n"]) -> None:
-    """Raise `FloatingPointError` for a row whose largest log density is not finite."""
+    """Raise `RowError` for a row whose largest log density is not finite."""
     if np.isfinite(log_density).all():
         return
     bad = int(np.argmin(np.isfinite(log_density)))
     if log_density[bad] != -np.inf:
-        raise FloatingPointError(
-            f"Row {bad} has a log density of {log_density[bad]}: single precision cannot hold the "
-            "terms of its sum. Rescale its columns or its weight."
+        raise RowError(
+            bad,
+            f"has a log density of {log_density[bad]}: single precision cannot hold the terms of "
+            "its sum. Rescale its columns or its weight.",
         )
-    raise FloatingPointError(
-        f"Row {bad} has density 0 under every component: it is too far from all other rows. "
-        "Remove it, or rescale its columns."
+    raise RowError(
+        bad,
+        "has density 0 under every component: it is too far from all other rows. Remove it, or "
+        "rescale its columns.",
     )

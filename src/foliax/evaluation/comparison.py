@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 from ..density import Dataset
 from ..estimators import AbstractEstimator, FitError, UnsupportedManifoldError
 from ..estimators.base import get_estimator
+from ..manifolds.row_errors import name_rows
 from ..tables import Schema
 from ..tables.kinds import Kind
 from ..training import TrainingDivergedError
@@ -98,7 +99,8 @@ def score_joint(
 ) -> np.ndarray:
     """Log densities of whole rows."""
     density = estimator.fit(train, key=key).density
-    return density.evaluate(test.rows, key=key).value.astype(float)
+    with name_rows(test.names):
+        return density.evaluate(test.rows, key=key).value.astype(float)
 
 
 def score_independent(

@@ -15,6 +15,7 @@ from ..density import AbstractDensity, AbstractTarget, Evaluation, LogProb
 from ..density.base import check_samples
 from ..density.evaluate import check_not_nan, refine_to_tolerance
 from ..manifolds import AbstractManifold
+from ..manifolds.row_errors import name_as, name_rows
 from .estimate import Estimate, mean_and_error
 
 
@@ -73,7 +74,8 @@ def sample_and_evaluate(
 
     found = refine_to_tolerance(log_prob, density, n, tol, key=k2, max_rounds=7)
     check_samples(rows)
-    check_not_nan(found.value, rows)
+    with name_rows(name_as("Sample", n)):
+        check_not_nan(found.value, rows)
     return rows, found
 
 

@@ -95,6 +95,17 @@ class AbstractManifold(eqx.Module):
         return False
 
     @property
+    def rounds_samples(self) -> bool:
+        """Whether samples that are computed in float32 miss points that the chart resolves."""
+        return False
+
+    def restore_digits(
+        self, rows: Float[np.ndarray, "n size"], noise: Float[np.ndarray, "n size"]
+    ) -> Float[np.ndarray, "n size"]:
+        """Spread samples over the points that float32 merged into them, by noise in [0, 1)."""
+        return rows
+
+    @property
     def factors(self) -> tuple[AbstractManifold, ...]:
         """The factors of a product, nested products flattened; otherwise the manifold itself."""
         return (self,)

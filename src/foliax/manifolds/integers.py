@@ -220,6 +220,20 @@ class Naturals(AbstractManifold):
             return None
         return CellsFromMedian(Integers(self.d), np.round(median), 1.0, 0.0)
 
+    @property
+    def rounds_samples(self) -> bool:
+        return True
+
+    def restore_digits(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Spread each count over those whose logarithms have the same float32.
+
+        The step of the logarithm near n is more than a cell wide for counts beyond 10^6. Smaller
+        counts stay as they are. Counts of one step have almost equal probabilities.
+        """
+        middle = rows + 0.5
+        step = np.spacing(np.log(middle).astype(np.float32)).astype(np.float64)
+        return np.floor(middle * np.exp((noise - 0.5) * np.abs(step)))
+
     def tolerates_merging(self, rows: np.ndarray) -> bool:
         logs = np.log(rows + 0.5)
         rounding = np.finfo(np.float32).eps * np.abs(logs).max(axis=0)

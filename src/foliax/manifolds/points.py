@@ -11,19 +11,22 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .base import AbstractManifold
+from .row_errors import name_by_number
 
 
 class OffManifoldError(ValueError):
     """Rows that are not points of the manifold.
 
     Args:
-        message: What is wrong, where, and how to fix it.
+        reason: What is wrong and how to fix it. If there is a row, it follows the row's name.
         row: Number of the first such row, from 0; None if the whole array is wrong.
+        name: The row as the user counts it; by default its number.
     """
 
-    def __init__(self, message: str, row: int | None = None):
-        super().__init__(message)
-        self.row = row
+    def __init__(self, reason: str, row: int | None = None, name: str | None = None):
+        named = "" if row is None else name or name_by_number(row)
+        super().__init__(named + reason)
+        self.reason, self.row = reason, row
 
 
 def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1e-4) -> None:
@@ -47,8 +50,7 @@ def check_points(manifold: AbstractManifold, rows: np.ndarray, *, tol: float = 1
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         raise OffManifoldError(
-            f"Row {row}, column {column}: value is {rows[row, column]}. "
-            "Drop or fill missing values first.",
+            f", column {column}: value is {rows[row, column]}. Drop or fill missing values first.",
             int(row),
         )
     if len(rows) == 0:
@@ -67,7 +69,7 @@ def check_points_on_device(manifold: AbstractManifold, rows: np.ndarray, *, tol:
     if overflows.any():
         row = int(np.argmax(overflows))
         raise OffManifoldError(
-            f"Row {row}: {rows[row]} is too large for {on_device.dtype}. Drop or rescale it.", row
+            f": {rows[row]} is too large for {on_device.dtype}. Drop or rescale it.", row
         )
     bad = np.asarray(_violations(manifold, on_device)) > tol
     _refuse(manifold, rows, bad)
@@ -77,8 +79,7 @@ def _refuse(manifold: AbstractManifold, rows: np.ndarray, bad: np.ndarray) -> No
     if bad.any():
         row = int(np.argmax(bad))
         raise OffManifoldError(
-            f"Row {row} ({bad.sum()} of {len(rows)} rows like it): "
-            f"{manifold.describe_violation(rows[row])}",
+            f" ({bad.sum()} of {len(rows)} rows like it): {manifold.describe_violation(rows[row])}",
             row,
         )
 

@@ -123,6 +123,15 @@ class Product(AbstractManifold):
         parts = tuple(p or Unchanged(f) for p, f in zip(found, self.parts, strict=True))
         return SideBySide(Product(*(part.working for part in parts)), parts, sizes)
 
+    @property
+    def rounds_samples(self) -> bool:
+        return any(factor.rounds_samples for factor in self.parts)
+
+    def restore_digits(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        ends = np.cumsum([factor.size for factor in self.parts])[:-1]
+        columns = zip(self.parts, *(np.split(a, ends, axis=1) for a in (rows, noise)), strict=True)
+        return np.concatenate([factor.restore_digits(r, u) for factor, r, u in columns], axis=1)
+
     def _with(self, y: Point) -> zip[tuple[AbstractManifold, Array]]:
         return zip(self.parts, self.split(y), strict=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -23,6 +23,7 @@ from .base import (
     Scalar,
     check_branches,
 )
+from .local import NARROW_RADIANS, AbstractCoordinates, Rodrigues, Stereographic
 from .rotations import orbit_preimages
 from .sphere import Sphere
 from .symmetry import Symmetry
@@ -34,6 +35,10 @@ def _nested(group) -> Matrices:
     return tuple(tuple(tuple(float(v) for v in row) for row in g) for g in np.asarray(group))
 
 
+MIN_IMAGE_DISTANCE = 20 * NARROW_RADIANS
+"""Distance of a point from its images, in the flat space, that gives it local coordinates."""
+PILOT_ROWS = 1000
+"""Rows that show whether all are close together, before images of all rows are computed."""
 MAX_ACTION_ENTRIES = 2**24
 """Entries of the matrices by which a group acts on flat points: 128 MB."""
 
@@ -94,6 +99,9 @@ class Quotient(AbstractManifold):
             raise ValueError(
                 f"The group does not keep {self.base}: an image is off the manifold by {off:.3g}."
             )
+
+    def __str__(self) -> str:
+        return f"{self.base} modulo a group of {len(self.group)} matrices"
 
     @property
     def dim(self) -> int:
@@ -182,6 +190,64 @@ class Quotient(AbstractManifold):
 
     def dequantization(self) -> Orbits:
         return Orbits(self, self.base.dequantization())
+
+    def local_coordinates(self, rows: np.ndarray) -> NearestImage | None:
+        """Use the base's coordinates of the images that are close together."""
+        actions = self._actions()
+        some = rows[:: max(1, len(rows) // PILOT_ROWS)]
+        apart = np.linalg.norm(_nearest_images(some, rows[0], actions, np) - rows[0], axis=1)
+        if apart.max() > 4 * NARROW_RADIANS:  # more than the diameter, also of matrices
+            return None
+        near = _nearest_images(rows, rows[0], actions, np)
+        inner = self.base.local_coordinates(near)
+        # Only there are images nearest where their inner product is largest.
+        if not isinstance(inner, Stereographic | Rodrigues):
+            return None
+        centre = inner.decode(np.zeros(inner.working.size))
+        apart = np.linalg.norm(actions @ centre - centre, axis=1)
+        is_identity = np.abs(actions - np.eye(len(centre))).max(axis=(1, 2)) < 1e-6
+        if (apart[~is_identity] < MIN_IMAGE_DISTANCE).any():
+            return None
+        return NearestImage(inner.working, inner, centre, self._reference(), actions)
+
+
+@storable("manifolds.NearestImage")
+class NearestImage(AbstractCoordinates):
+    """The coordinates of the image nearest to `centre`, for points of a quotient near one point.
+
+    The coordinates cover all images that are nearer to `centre` than to its own images. These are
+    `MIN_IMAGE_DISTANCE` away, tens of times the radius of the rows: no mass is lost.
+
+    Args:
+        working: The manifold of the coordinates.
+        inner: Coordinates of the base around `centre`.
+        centre: A point of the base.
+        reference: The point whose nearest image represents an orbit.
+        actions: The group as matrices that act on flat points.
+    """
+
+    working: AbstractManifold
+    inner: AbstractCoordinates
+    centre: np.ndarray
+    reference: np.ndarray
+    actions: np.ndarray
+
+    def encode(self, y: Any, xp: Any = np) -> tuple[Any, Any]:
+        return self.inner.encode(_nearest_images(y, self.centre, self.actions, xp), xp)
+
+    def decode(self, t: Any, xp: Any = np) -> Any:
+        return _nearest_images(self.inner.decode(t, xp), self.reference, self.actions, xp)
+
+
+def _nearest_images(y: Any, centre: np.ndarray, actions: np.ndarray, xp: Any) -> Any:
+    """Return the image of each point, of shape (…, size), that is nearest to a point."""
+    actions = actions.astype(y.dtype)
+    # ⟨gy, c⟩ = ⟨y, gᵀc⟩. One image at a time, since all images of many rows take much memory.
+    best = xp.argmax(y @ (centre.astype(y.dtype) @ actions).T, axis=-1)[..., None]
+    nearest = y
+    for number, action in enumerate(actions):
+        nearest = xp.where(best == number, y @ action.T, nearest)
+    return nearest
 
 
 @storable("manifolds.Orbits")

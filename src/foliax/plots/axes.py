@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from ..escaping import escape_control_characters
 from ..manifolds.conversions import period_from_angles
 from ..tables.periods import TURNS, Turn
 
@@ -97,5 +98,8 @@ def bounded_angle_axis(name: str, turn: Turn = TURNS["degrees"], share: float = 
 
 
 def literal(text: str) -> str:
-    """Text that matplotlib shows as it is: it would read "$…$" as a formula."""
-    return text.replace("$", r"\$")
+    """Text that matplotlib shows as it is: it would read "$…$" as a formula.
+
+    Control characters are shown as escapes: fonts have no glyphs for them, and SVG forbids them.
+    """
+    return escape_control_characters(text, keep="\n").replace("$", r"\$")

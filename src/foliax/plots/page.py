@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 from importlib.resources import files
 from typing import Any
 
+from ..escaping import escape_control_characters, escape_html
 from .registry import interactive_kinds
 
 SCRIPTS = ("interactive_math.js", "interactive.js")
@@ -30,9 +30,10 @@ def interactive_html(view: dict[str, Any]) -> str:
         hold any number of figures; each carries its own script, some kilobytes.
     """
     # "<" inside JSON could end the script element.
-    data = json.dumps(view, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    texts = _escape_texts(view)
+    data = json.dumps(texts, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     description = interactive_kinds()[view["kind"]].description
-    label = html.escape(f"{view['title']} {description}".strip(), quote=True)
+    label = escape_html(f"{view['title']} {description}".strip())
     return (
         '<figure class="foliax-view" style="margin:1em auto;max-width:30em;text-align:center">'
         f'<canvas tabindex="0" role="img" aria-label="{label}" style="width:94%;max-width:28em;'
@@ -41,3 +42,12 @@ def interactive_html(view: dict[str, Any]) -> str:
         f'<script type="application/json">{data}</script></figure>'
         f"<script>{script()}\nfoliaxView(document.currentScript.previousElementSibling);</script>\n"
     )
+
+
+def _escape_texts(value: Any) -> Any:
+    """Escape control characters in the texts of nested data; the script shows them as text."""
+    if isinstance(value, str):
+        return escape_control_characters(value)
+    if isinstance(value, dict):
+        return {key: _escape_texts(item) for key, item in value.items()}
+    return [_escape_texts(item) for item in value] if isinstance(value, list) else value

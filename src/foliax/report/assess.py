@@ -13,6 +13,7 @@ from scipy.stats import betabinom, kstwobign
 from ..density import AbstractDensity, Dataset, evaluate
 from ..evaluation.comparison import INDEPENDENT, UNIFORM, Entry, Settings, compare_estimators
 from ..io.training_data import TrainingData
+from ..manifolds.row_errors import name_as, name_rows
 from ..tables import Schema
 
 COVERAGE_SAMPLES = 2500
@@ -119,15 +120,19 @@ def assess(
     k1, k2, k3, k4 = jax.random.split(key, 4)
     train, test = (rows.points(schema) for rows in (evidence.train, evidence.test))
     show("held-out rows")
-    found = evaluate(density, test, key=k1)
+    names = name_as("Fitted row", len(train)), name_as("Held-out row", len(test))
+    with name_rows(names[1]):
+        found = evaluate(density, test, key=k1)
     weights, blocks = evidence.test.weights, evidence.test.blocks
     coverage = measure_coverage(density, found.value, weights, k2, k3, blocks=blocks)
     scores = found.value.astype(float) + schema.measure().log_unit
     manifold = schema.manifold()
     others = compare_estimators(
         schema,
-        Dataset(train, manifold, evidence.train.weights).replace(blocks=evidence.train.blocks),
-        Dataset(test, manifold, weights).replace(blocks=blocks),
+        Dataset(train, manifold, evidence.train.weights, row_names=names[0]).replace(
+            blocks=evidence.train.blocks
+        ),
+        Dataset(test, manifold, weights, row_names=names[1]).replace(blocks=blocks),
         [KERNEL, INDEPENDENT, UNIFORM],
         Settings(columns="local kernel"),
         key=k4,
@@ -147,7 +152,9 @@ def measure_coverage(
     blocks: np.ndarray | None = None,
 ) -> Coverage:
     """Rank the log densities of held-out rows among those of samples; ties break at random."""
-    own = np.sort(evaluate(density, density.sample(COVERAGE_SAMPLES, key=k1), key=k2).value)
+    samples = density.sample(COVERAGE_SAMPLES, key=k1)
+    with name_rows(name_as("Sample", COVERAGE_SAMPLES)):
+        own = np.sort(evaluate(density, samples, key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
     ties = np.random.default_rng(0).uniform(size=len(value))
     ranks = 1 - (less + ties * (up_to - less)) / COVERAGE_SAMPLES

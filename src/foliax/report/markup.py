@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 from collections.abc import Iterable, Sequence
 
@@ -11,36 +10,37 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-
-def escape(text: str) -> str:
-    """Escape plain text for HTML."""
-    return html.escape(str(text), quote=True)
+from ..escaping import escape_html
 
 
 def section(name: str, title: str, *parts: str) -> str:
     """A section with a heading; links reach it as #name."""
-    return f'<section id="{name}"><h2>{escape(title)}</h2>\n' + "\n".join(parts) + "\n</section>\n"
+    return (
+        f'<section id="{name}"><h2>{escape_html(title)}</h2>\n'
+        + "\n".join(parts)
+        + "\n</section>\n"
+    )
 
 
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph of plain text."""
-    return f"<p{f' class={kind}' if kind else ''}>{escape(text)}</p>"
+    return f"<p{f' class={kind}' if kind else ''}>{escape_html(text)}</p>"
 
 
 def bullet_list(items: Iterable[str], kind: str = "") -> str:
     """A list of plain texts."""
-    entries = "".join(f"<li>{escape(item)}</li>" for item in items)
+    entries = "".join(f"<li>{escape_html(item)}</li>" for item in items)
     return f"<ul{f' class={kind}' if kind else ''}>{entries}</ul>"
 
 
 def code(text: str) -> str:
     """A block of code."""
-    return f"<pre><code>{escape(text)}</code></pre>"
+    return f"<pre><code>{escape_html(text)}</code></pre>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that scrolls on narrow pages; numbers are right-aligned."""
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    top = "".join(f"<th>{escape_html(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     whole = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{whole}</div>'
@@ -49,7 +49,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _cell(text: str) -> str:
     bare = text.lstrip("+-−").replace(",", "").replace(" ", "")
     number = bare[:1].isdigit() or bare[:1] == "."
-    return f"<td{' class=number' if number else ''}>{escape(text)}</td>"
+    return f"<td{' class=number' if number else ''}>{escape_html(text)}</td>"
 
 
 def frame_table(frame: pd.DataFrame) -> str:
@@ -74,6 +74,6 @@ def picture(figure: Figure, caption: str, *, vector: bool = True) -> str:
         )
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
     return (
-        f'<figure><img alt="{escape(caption)}" src="data:image/{kind};base64,{data}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f'<figure><img alt="{escape_html(caption)}" src="data:image/{kind};base64,{data}">'
+        f"<figcaption>{escape_html(caption)}</figcaption></figure>"
     )

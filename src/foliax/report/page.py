@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from ..escaping import escape_html
 from ..evaluation.comparison import INDEPENDENT, paired_difference
 from ..io.model_file import Model
 from ..io.training_data import TrainingData
@@ -67,7 +68,7 @@ def report(
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{m.escape(title)} · foliax</title><style>\n{style}</style></head>\n"
+        f"<title>{escape_html(title)} · foliax</title><style>\n{style}</style></head>\n"
         f"<body><main>\n{''.join(parts)}</main></body></html>\n"
     )
 
@@ -79,12 +80,13 @@ def _header(model: Model, schema: Schema, found: Assessment | None, title: str) 
     names["load"] = "Use the model"
     links = "".join(f'<a href="#{name}">{text}</a>' for name, text in names.items())
     cards = "".join(
-        f'<div class="card {kind}"><b>{m.escape(value)}</b><span>{m.escape(what)}</span></div>'
+        f'<div class="card {kind}"><b>{escape_html(value)}</b>'
+        f"<span>{escape_html(what)}</span></div>"
         for value, what, kind in _cards(model, schema, found)
     )
     verdict = m.bullet_list(_verdict(model.training_data, found), "verdict")
     return (
-        f"<header><h1>{m.escape(title)}</h1>"
+        f"<header><h1>{escape_html(title)}</h1>"
         f"{m.paragraph(f'Density {schema.measure().label}.', 'faint')}</header>"
         f'<nav>{links}</nav><div class="cards">{cards}</div>{verdict}'
     )
@@ -164,5 +166,5 @@ def _figures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
 
 def _footer(model: Model) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in model.versions.items())
-    seed = f"Seed {model.about['seed']}; " if "seed" in model.extra else ""
+    seed = f"Seed {model.about['seed']}; " if "seed" in model.about else ""
     return f"<footer>{m.paragraph(f'{seed}written by {versions}.', 'faint')}</footer>\n"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..escaping import escape_html
 from ..evaluation.comparison import paired_difference
 from ..io.model_file import Model
 from ..io.training_data import Rows, TrainingData
@@ -42,9 +43,9 @@ def data(model: Model, schema: Schema) -> str:
     for finding in evidence.findings:
         columns = f"{', '.join(finding.columns)}: " if finding.columns else ""
         lines.append(
-            f'<div class="finding {m.escape(finding.severity)}">'
-            f"<b>{m.escape(f'{finding.severity}: {columns}{finding.message}.')}</b><br>"
-            f"{m.escape(finding.consequence)}</div>"
+            f'<div class="finding {escape_html(finding.severity)}">'
+            f"<b>{escape_html(f'{finding.severity}: {columns}{finding.message}.')}</b><br>"
+            f"{escape_html(finding.consequence)}</div>"
         )
     return m.section("data", "The data", *lines)
 

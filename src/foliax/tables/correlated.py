@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ..manifolds.serial import Part, SerialCorrelation, serial_correlations
-from .errors import TableError
+from .errors import TableError, shorten
 from .factor import Factor
 from .prepare import find_problems
 from .row_names import row_name
@@ -78,6 +78,18 @@ def _rows_in_run(blocks: np.ndarray) -> int:
     return len(blocks) if len(runs) == len(blocks) else int(np.median(runs))
 
 
+def _check_labels(frame: pd.DataFrame, column: str) -> None:
+    """Raise `TableError` for a label that is a list or a map, as Parquet has them."""
+    if frame[column].dtype != object:
+        return
+    for row, label in enumerate(frame[column]):
+        if not isinstance(label, Hashable):
+            raise TableError(
+                f"{row_name(frame, row)}, column {column}: the label of the block is "
+                f"{shorten(repr(label), 60)}. It must be one number, time or text."
+            )
+
+
 def read_blocks(frame: pd.DataFrame, text: str) -> np.ndarray:
     """Read the blocks of rows from a column, or divide the rows into consecutive parts.
 
@@ -113,6 +125,7 @@ def read_blocks(frame: pd.DataFrame, text: str) -> np.ndarray:
             f"{row_name(frame, int(np.argmax(missing)))}, column {text}: the label of the block is "
             "missing. Fill it in, or remove the row."
         )
+    _check_labels(frame, text)
     numbers, labels = pd.factorize(frame[text])
     if not 2 <= len(labels) < n:
         each = "the same value in all rows" if len(labels) < 2 else "another value in every row"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from ..manifolds.row_errors import RowNames
 
 FILE_ROWS = "foliax_file_rows"
 """Key of `frame.attrs` that holds the `FileRows` of a table that was read from a file."""
@@ -62,6 +65,11 @@ def row_name(frame: pd.DataFrame, position: int) -> str:
     number = int(frame.index[position])
     line = f" (line {rows.lines[number]})" if rows.lines is not None else ""
     return f"Row {number + 1}{line}"
+
+
+def names_of_rows(frame: pd.DataFrame) -> RowNames:
+    """Return the names of a table's rows for errors of a fit."""
+    return RowNames(np.arange(len(frame)), functools.partial(row_name, frame))
 
 
 def _is_renumbered(frame: pd.DataFrame, rows: FileRows) -> bool:

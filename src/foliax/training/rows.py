@@ -35,7 +35,7 @@ def to_device(data: Dataset) -> Batch:
         raise ValueError("There are no rows to train on.")
     if not bool(jnp.isfinite(rows).all()):
         bad = int(np.argmax(~np.isfinite(np.asarray(rows)).all(1)))
-        raise ValueError(f"Row {bad} is not finite: {rows[bad]}.")
+        raise ValueError(f"{data.names[bad]} is not finite: {rows[bad]}.")
     condition = None if data.condition is None else jnp.asarray(data.condition, rows.dtype)
     if data.weights is None:
         return Batch(rows, jnp.ones(len(rows), rows.dtype), condition)

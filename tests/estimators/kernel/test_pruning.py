@@ -173,7 +173,7 @@ def test_a_row_that_is_not_a_number_is_not_hidden(manifold, pilot, always, monke
     rows = cluster(manifold, 100)
     density = SHARP.fit(Dataset(rows, manifold), key=KEY).density
     wrong = np.concatenate([rows, np.full((1, manifold.size), np.nan, np.float32)])
-    with pytest.raises(FloatingPointError, match="row 100"):
+    with pytest.raises(FloatingPointError, match="Row 100"):
         metrics.log_prob_once(density, wrong, key=KEY)
 
 

@@ -67,6 +67,9 @@ class Auto(AbstractEstimator):
     always keeps a member. Kernels that use all rows are then refitted on all of them, if work is
     left. Rows that the caller gives for validation are not among them.
 
+    The result keeps a broad component: the uniform density, or the broadest kernel where the volume
+    is infinite, with a weight of at least 0.01.
+
     Below 200 rows nothing is held out, and the local kernel, weighted by cross-validation, is the
     result. A flow is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond
     20,000 rows the mixture comes first, or the flow where no mixture serves.
@@ -132,4 +135,5 @@ class Auto(AbstractEstimator):
             record.events.append(CUT_EVENT.format(deadline.seconds, self.time_limit))
         record.parameters = sum(m.result.record.parameters for m in chosen)
         record.seconds, record.work = time.monotonic() - began, budget.spent
-        return FitResult(build_stack(chosen, weights[weights > 0]), record)
+        density = build_stack(chosen, weights[weights > 0], search.members, record)
+        return FitResult(density, record)

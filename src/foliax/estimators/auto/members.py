@@ -9,6 +9,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset
 from ...manifolds import AbstractManifold
+from ...manifolds.row_errors import name_rows
 from ..base import FitResult
 from .policy import Candidate
 
@@ -62,4 +63,5 @@ def score_held_out(
         return np.zeros(0)
     how = {"tol": SCORE_TOLERANCE, "condition": held_out.condition, "key": key}
     coarse = density.with_budget("coarse")
-    return coarse.evaluate(held_out.rows, **how, max_rounds=SCORE_ROUNDS).value
+    with name_rows(held_out.names):
+        return coarse.evaluate(held_out.rows, **how, max_rounds=SCORE_ROUNDS).value

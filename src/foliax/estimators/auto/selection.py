@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from ...density import AbstractDensity, Dataset, Stacked
+from ...density import AbstractDensity, Dataset
+from ...manifolds.row_errors import name_rows
 from ...training import Callback, Record, TrainingDivergedError
 from ...training.callbacks import find_reason_to_stop, find_result
 from ..base import FitError, FitResult
+from ..broad import build_broad_stack, describe_broad
 from ..weights import mixture_weights
 from .budget import Budget
 from .members import MIN_GAIN_NATS, Member
@@ -36,7 +38,8 @@ def stacking_weights(
     weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
     work = [m.result.density.work for m in members]
-    pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
+    with name_rows(held_out.names):
+        pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
     for number, member in enumerate(members):
         alone = float(np.average(member.scores, weights=weights))
         record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
@@ -140,9 +143,24 @@ def _refit(
     return result
 
 
-def build_stack(members: list[Member], weights: Float[np.ndarray, " k"]) -> AbstractDensity:
-    """Mix the members; one alone is returned as it is."""
-    if len(members) == 1:
-        return members[0].result.density
-    log_weights = jnp.asarray(np.log(weights), jnp.float32)
-    return Stacked(tuple(m.result.density for m in members), log_weights)
+def build_stack(
+    members: list[Member],
+    weights: Float[np.ndarray, " k"],
+    fitted: list[Member],
+    record: Record,
+) -> AbstractDensity:
+    """Mix the members and a broad density; one that has a broad component is returned as it is.
+
+    Args:
+        members: Those that were chosen.
+        weights: Their weights.
+        fitted: All that were fitted: their kernels may serve as the broad density.
+        record: Gets an event, and the score of the mixture.
+    """
+    density, added = build_broad_stack(
+        [m.result.density for m in members], weights, [m.result.density for m in fitted]
+    )
+    if added:
+        record.events.append(describe_broad(added))
+        record.best_validation -= math.log1p(-added)  # at most: it costs no row more
+    return density

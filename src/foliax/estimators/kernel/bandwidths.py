@@ -100,7 +100,8 @@ def find_relative_bandwidths(
             # Every other scale, few rows and few EM steps suffice to compare ratios. Where copies
             # stay, scores lack a constant, since the total weight is not that of the few rows.
             kernels = ScaleKernels(space, *some[:3], kappas[::2], relative)
-            return mixture_weights(leave_one_out(kernels, few), few.weights, steps=50)[1]
+            scores = leave_one_out(kernels, few)
+            return mixture_weights(scores, few.weights, steps=50, names=few.names)[1]
 
         relative = coordinate_ascent(score, relative, start, step)
     return relative
@@ -129,7 +130,8 @@ def select_concentrations(
     few = data.take(np.sort(order[:SELECTION_ROWS]))
     kernels = ScaleKernels(space, *data[:3], kappas, relative)
     _, scores = add_background(space.manifold, [kernels], leave_one_out(kernels, few))
-    has_weight = mixture_weights(scores, few.weights)[0][: len(kappas)] > MIN_SELECTED_WEIGHT
+    shares, _ = mixture_weights(scores, few.weights, names=few.names)
+    has_weight = shares[: len(kappas)] > MIN_SELECTED_WEIGHT
     selected = np.convolve(has_weight, np.ones(3), "same") > 0
     # Without a uniform component, the broadest kernel serves points far from all rows.
     selected[0] |= not np.isfinite(space.manifold.log_total_volume())

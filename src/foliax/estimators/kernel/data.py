@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from ...manifolds.points import as_points
+from ...manifolds.row_errors import RowNames
 from ..base import FitError
 from .space import Space
 
@@ -34,9 +35,13 @@ class DistinctRows(NamedTuple):
     """
     in_blocks: bool = False
     """Whether the groups are blocks of rows, which are left out as a whole."""
+    names: RowNames | None = None
+    """How errors name the rows, each by its first copy; None for their positions."""
 
     @staticmethod
-    def from_rows(space: Space, rows: Any, weights: Any, blocks: Any = None) -> DistinctRows:
+    def from_rows(
+        space: Space, rows: Any, weights: Any, blocks: Any = None, names: RowNames | None = None
+    ) -> DistinctRows:
         """Merge copies of rows.
 
         Args:
@@ -46,6 +51,7 @@ class DistinctRows(NamedTuple):
             blocks: The label of each row's block, or None for independent rows. A row with copies
                 in several blocks belongs to the first of them. Copies of counted and rounded values
                 stay in their own blocks.
+            names: How errors name the rows; None for their positions.
 
         Returns:
             The distinct rows of positive weight.
@@ -62,27 +68,34 @@ class DistinctRows(NamedTuple):
             )
         leave_out_copies = not space.rounded_mask().all()
         used = weights > 0
+        names = (names or RowNames(np.arange(len(rows)))).take(used)
         rows, weights = rows[used], weights[used]
         if blocks is not None:
-            return _merge_within_blocks(rows, weights, np.asarray(blocks)[used], leave_out_copies)
-        distinct, which = np.unique(rows, axis=0, return_inverse=True)
+            blocks = np.asarray(blocks)[used]
+            return _merge_within_blocks(rows, weights, blocks, leave_out_copies, names)
+        distinct, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         total = np.bincount(which.reshape(-1), weights)
         if len(distinct) < 2 and leave_out_copies:
             raise FitError(
                 f"A kernel estimate needs at least 2 distinct rows of {space.manifold}; "
                 f"there is {len(distinct)}."
             )
-        return DistinctRows(distinct, total, np.arange(len(distinct)), leave_out_copies)
+        groups = np.arange(len(distinct))
+        return DistinctRows(distinct, total, groups, leave_out_copies, names=names.take(first))
 
     def take(self, chosen: np.ndarray) -> DistinctRows:
         """Take some of the rows, by their numbers."""
-        return self._replace(
-            rows=self.rows[chosen], weights=self.weights[chosen], groups=self.groups[chosen]
-        )
+        names = None if self.names is None else self.names.take(chosen)
+        rows, weights, groups = (part[chosen] for part in self[:3])
+        return self._replace(rows=rows, weights=weights, groups=groups, names=names)
 
 
 def _merge_within_blocks(
-    rows: np.ndarray, weights: np.ndarray, blocks: np.ndarray, leave_out_copies: bool
+    rows: np.ndarray,
+    weights: np.ndarray,
+    blocks: np.ndarray,
+    leave_out_copies: bool,
+    names: RowNames,
 ) -> DistinctRows:
     """Merge copies, and group the distinct rows by their blocks."""
     columns = rows if leave_out_copies else np.concatenate([rows, blocks[:, None]], axis=1)
@@ -94,7 +107,14 @@ def _merge_within_blocks(
             f"A kernel estimate leaves out each block in turn, and one block holds {share:.0%} of "
             "the weight of all distinct rows. Use more blocks of similar sizes."
         )
-    return DistinctRows(rows[first], total, blocks[first], leave_out_copies, in_blocks=True)
+    return DistinctRows(
+        rows[first],
+        total,
+        blocks[first],
+        leave_out_copies,
+        in_blocks=True,
+        names=names.take(first),
+    )
 
 
 def merge_nearby_rows(

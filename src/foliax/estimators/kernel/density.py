@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from ...density import AbstractDensity, LogProb
 from ...density.base import Condition
 from ...density.batches import log_prob_in_batches
+from ...density.digits import restore_digits
 from ...density.mixture import choose_components, sample_by_component
 from ...manifolds import AbstractManifold
 from ...registry import storable
@@ -106,7 +107,8 @@ class KernelDensity(AbstractDensity):
             own = jnp.asarray(numbers[which] - starts[p], jnp.int32)
             return np.asarray(_sample_part(self.parts[p], own, rest[which]))
 
-        return sample_by_component(part, len(self.parts), some)
+        rows = sample_by_component(part, len(self.parts), some)
+        return restore_digits(self.manifold, rows, keys)
 
     def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)

@@ -98,7 +98,7 @@ class LocalKernel(AbstractEstimator):
         manifold = data.manifold
         space = Space(manifold)
         tangents = Tangents(space)
-        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks)
+        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks, data.names)
         if not rows.leave_out_copies:
             return self.scales.fit(data, key=key)
         relative = find_relative_bandwidths(space, rows, self.scales.kappas(), key)

@@ -89,7 +89,7 @@ def fit_weights(
     order = np.argsort(-np.concatenate([part.bandwidths for part in parts]), kind="stable")
     broad = order[: count_sufficient(scores[:, order], rows, min_gain)]
     shares = np.zeros(len(order))
-    shares[broad], best = mixture_weights(scores[:, broad], rows.weights)
+    shares[broad], best = mixture_weights(scores[:, broad], rows.weights, names=rows.names)
     return shares, best
 
 
@@ -124,7 +124,7 @@ def prune_components(
     order = order[shares[order] > 0]
     order = order[: max(stay[order].sum(), count_sufficient(scores[:, order], rows, min_gain))]
     fewer = np.zeros(len(shares))
-    fewer[order], best = mixture_weights(scores[:, order], rows.weights)
+    fewer[order], best = mixture_weights(scores[:, order], rows.weights, names=rows.names)
     return fewer, best
 
 
@@ -157,8 +157,10 @@ def keep_broad_component(
         used, fold = shares > 0, assign_folds(rows.groups, WEIGHT_FOLDS)
         for number in range(fold.max() + 1):
             own, fitted = fold == number, np.zeros(len(shares))
-            others = scores[np.ix_(~own, used)], rows.weights[~own]
-            fitted[used], _ = mixture_weights(*others)
+            others = rows.take(~own)
+            fitted[used], _ = mixture_weights(
+                scores[np.ix_(~own, used)], others.weights, names=others.names
+            )
             logs[own] = _log_mixture(scores[own], _raise_to(least, fitted))
     return shares, float(np.average(logs, weights=rows.weights))
 
@@ -196,14 +198,14 @@ def count_sufficient(scores: Float[np.ndarray, "n k"], rows: DistinctRows, min_g
 
     Copies that are left out together count as one row; others count by their weight.
     """
-    _, best = mixture_weights(scores, rows.weights)
+    _, best = mixture_weights(scores, rows.weights, names=rows.names)
     weight = float(rows.weights.sum())
     count = len(scores) if rows.leave_out_copies else max(len(scores), weight)
 
     def is_enough(first: int) -> bool:
         if not np.isfinite(scores[:, :first].max(1)).all():
             return False
-        _, found = mixture_weights(scores[:, :first], rows.weights)
+        _, found = mixture_weights(scores[:, :first], rows.weights, names=rows.names)
         return bool(count * (best - found) <= min_gain)
 
     return bisect.bisect_left(range(1, scores.shape[1]), True, key=is_enough) + 1

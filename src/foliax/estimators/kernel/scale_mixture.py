@@ -113,7 +113,7 @@ class ScaleMixtureKernel(AbstractEstimator):
         began = time.monotonic()
         manifold = data.manifold
         space = Space(manifold)
-        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks)
+        rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks, data.names)
         relative = find_relative_bandwidths(space, rows, self.kappas(), key)
         if len(rows.rows) > self.max_rows:
             return self._fit_many_rows(space, rows, relative, key, began)

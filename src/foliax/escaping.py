@@ -1,7 +1,8 @@
-"""Control characters in text that comes from files."""
+"""Make text from files harmless: for terminals, and for HTML."""
 
 from __future__ import annotations
 
+import html
 import re
 
 CONTROL_CHARACTERS = re.compile(
@@ -27,3 +28,15 @@ def escape_control_characters(text: str, keep: str = "\n\t") -> str:
         return character if character in keep else ascii(character)[1:-1]
 
     return CONTROL_CHARACTERS.sub(escape, text)
+
+
+def escape_html(text: str) -> str:
+    """Escape plain text for HTML, also inside attributes, and show its control characters.
+
+    Args:
+        text: Any text, for example a column's name.
+
+    Returns:
+        HTML that shows the text: no tag, no escape sequence, no change of direction.
+    """
+    return html.escape(escape_control_characters(str(text)), quote=True)
