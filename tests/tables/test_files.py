@@ -344,3 +344,13 @@ def test_parquet_refuses_types_that_it_cannot_hold(tmp_path):
 def test_an_empty_field_after_the_last_column_is_no_cell(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n007,2,\n")
     assert read_table_verbatim(tmp_path / "a.csv").verbatim.to_numpy().tolist() == [["007", "2"]]
+
+
+def test_parquet_text_that_is_not_utf8_is_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    raw = pa.array([b"1", b"\xff\xfe"], pa.binary())
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": pa.Array.from_buffers(pa.string(), 2, raw.buffers())}), path)
+    with pytest.raises(TableError, match=r"t\.parquet cannot be read as Parquet: .*UTF"):
+        read_table(path)

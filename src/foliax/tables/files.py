@@ -176,6 +176,7 @@ def _parse_parquet(path: Path, content: bytes, **how: Any) -> pd.DataFrame:
     _need_pyarrow()
     try:
         frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow", **how)
+        _check_text(frame)
     except Exception as error:  # a damaged file raises errors of many types
         raise TableError(
             f"{path} cannot be read as Parquet: {one_line(error)}. Write it again."
@@ -183,6 +184,15 @@ def _parse_parquet(path: Path, content: bytes, **how: Any) -> pd.DataFrame:
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     return number_rows(frame)
+
+
+def _check_text(frame: pd.DataFrame) -> None:
+    """Raise an error for text that is not UTF-8, which pyarrow reads without looking at it."""
+    import pyarrow as pa
+
+    for name in frame.columns:
+        if isinstance(frame[name].dtype, pd.StringDtype | pd.ArrowDtype):
+            pa.array(frame[name]).validate(full=True)
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
