@@ -354,3 +354,10 @@ def test_parquet_text_that_is_not_utf8_is_refused(tmp_path):
     pq.write_table(pa.table({"x": pa.Array.from_buffers(pa.string(), 2, raw.buffers())}), path)
     with pytest.raises(TableError, match=r"t\.parquet cannot be read as Parquet: .*UTF"):
         read_table(path)
+
+
+def test_a_missing_value_after_the_last_column_is_refused_where_text_is_kept(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,2,nan\n")
+    with pytest.raises(TableError, match=r"a\.csv, line 2: there are more fields \(3\)"):
+        read_table_verbatim(path)

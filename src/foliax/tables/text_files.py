@@ -41,21 +41,31 @@ class TextTable(NamedTuple):
     """A table and the text that it was read from.
 
     Attributes:
+        path: The file.
         frame: The table, with numbers where pandas recognizes them.
         content: The bytes of the file, decompressed.
         separator: What separates the fields of a line.
     """
 
+    path: Path
     frame: pd.DataFrame
     content: bytes
     separator: str
 
     def cells(self) -> pd.DataFrame:
-        """Return the same rows as text: 007, NA and 1.50 stay what they are."""
+        """Return the same rows as text: 007, NA and 1.50 stay what they are.
+
+        Raises:
+            TableError: A row has "nan" after the last column, which is no empty field.
+        """
         columns = self.frame.columns
         # For objects, pandas ignores an empty field after the last column, as it does for numbers.
         how = {"dtype": object, "na_filter": False}
-        cells = _read_rows(self.content, self.separator, len(columns), **how).astype(str)
+        text = (self.content, self.separator, len(columns))
+        try:
+            cells = _read_rows(*text, **how).astype(str)
+        except pd.errors.ParserWarning as error:
+            raise _describe_bad_record(self.path, *text, error) from None
         return cells.set_axis(columns, axis="columns").set_axis(self.frame.index)
 
 
@@ -87,7 +97,7 @@ def read_text(path: Path, separator: str) -> TextTable:
         raise _describe_bad_record(path, content, separator, len(names), error) from None
     table.columns = names
     lines = _find_lines(path, content, separator, len(table), len(names))
-    return TextTable(number_rows(table, lines), content, separator)
+    return TextTable(path, number_rows(table, lines), content, separator)
 
 
 def format_text(frame: pd.DataFrame, separator: str = ",") -> str:
