@@ -13,7 +13,7 @@ from foliax import dequantizers
 from foliax.density import RQMC, Dataset, DequantizedDensity, evaluate
 from foliax.dequantizers import HeavyTailed, Uniform
 from foliax.dequantizers.families import UniformCells
-from foliax.estimators import DequantizedFlow, FitResult, refine_dequantizer
+from foliax.estimators import DequantizedFlow, FitResult, get_estimator, refine_dequantizer
 from foliax.estimators.dequantized_flow import ambient_points, check_solver, check_window
 from foliax.evaluation import log_prob_once
 from foliax.flows import AbstractAmbient, DiscreteODE, Flowjax, FromFlowjax, GaussianMixture
@@ -185,6 +185,16 @@ def test_one_column_needs_no_choice_of_flow():
         Dataset(np.zeros((9, 1)) + np.arange(9.0)[:, None], Euclidean(1)), key=KEY
     ).density
     assert density.ambient.dim == 1
+
+
+def test_the_flow_by_name_serves_one_column():
+    """Its couplings need two coordinates, so that a Gaussian mixture replaces them."""
+    named = get_estimator("flow", steps=20)
+    rows = np.random.default_rng(0).normal(5.0, 2.0, (300, 1))
+    found = named.fit(Dataset(rows, Euclidean(1)), key=KEY).density
+    grid = np.linspace(-20, 30, 2001)[:, None]
+    mass = np.exp(found.evaluate(grid).value).sum() * (grid[1] - grid[0])[0]
+    assert mass == pytest.approx(1, abs=1e-3)
 
 
 def test_any_flowjax_distribution():

@@ -46,7 +46,8 @@ class DequantizedFlow(AbstractEstimator):
     branches, and, for flows with a solver, log densities that are not those of the samples.
 
     Args:
-        ambient: The flow on R^m; by default splines, or a Gaussian mixture where R^m is a line.
+        ambient: The flow on R^m; by default splines. Where R^m is a line, a Gaussian mixture
+            replaces couplings, which need two coordinates.
         dequantizer: The density q(z | y).
         objective: The loss.
         training: Numbers of the training.
@@ -100,7 +101,8 @@ class DequantizedFlow(AbstractEstimator):
         return DequantizedDensity(g, self._cast(flow), self._cast(dequantizer))
 
     def _ambient_for(self, g: AbstractDequantization) -> AbstractAmbientSpec:
-        return self.ambient or (GaussianMixture(8) if g.ambient_dim == 1 else SplineCoupling())
+        ambient = self.ambient or SplineCoupling()
+        return ambient if g.ambient_dim >= ambient.min_dim else GaussianMixture(8)
 
     def fit_work(self, n: int, manifold: AbstractManifold) -> float:
         return START_WORK_UNITS + self.training.steps * self._step_work(manifold)

@@ -126,6 +126,7 @@ class RealNVP(AbstractAmbientSpec):
     """
 
     takes_condition: ClassVar[bool] = True
+    min_dim: ClassVar[int] = 2
 
     layers: int = 3
     width: int = 40
@@ -159,6 +160,7 @@ class SplineCoupling(AbstractAmbientSpec):
     """
 
     takes_condition: ClassVar[bool] = True
+    min_dim: ClassVar[int] = 2
 
     layers: int = 3
     width: int = 40

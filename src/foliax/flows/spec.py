@@ -18,6 +18,9 @@ class AbstractAmbientSpec(abc.ABC):
     takes_condition: ClassVar[bool] = False
     """Whether the density may depend on a condition."""
 
+    min_dim: ClassVar[int] = 1
+    """The smallest dimension of R^m: couplings need two coordinates."""
+
     @property
     def is_multimodal(self) -> bool:
         """Whether `initialize_from_data` can start in several modes at once."""
