@@ -22,6 +22,24 @@ from .cases import described, restored
 PROMISED = """
 manifolds.Auxiliary kinds
 manifolds.CellsFromMedian working origin step offset
+manifolds.Block kind size
+manifolds.SphereCover manifold
+manifolds.AxisCover manifold
+manifolds.AnglesCover manifold
+manifolds.ChartCover manifold chart
+manifolds.CellsCover manifold chart
+manifolds.ProductCover manifold parts
+manifolds.OrbitCover manifold base
+manifolds.QuaternionCover manifold
+manifolds.QuaternionPairCover manifold
+manifolds.QuaternionFrameCover manifold
+manifolds.ColumnsCover manifold
+manifolds.SignedCover manifold rotations
+flows.BlockSplines networks frames linear orders blocks bins
+flows.CellSplines networks location scale bins
+density.Standardizer location scale
+density.CoveredDensity manifold cover flow cell_flow coordinates features condition
+estimators.SplineFlow layers width depth bins training validation_fraction
 manifolds.NarrowAngles working centre scale narrow wide
 manifolds.Rodrigues working centre scale
 manifolds.ScaledChart working manifold location scale

@@ -17,6 +17,7 @@ from .auxiliary import Auxiliary
 from .symmetry import Symmetry
 
 if TYPE_CHECKING:
+    from .cover import AbstractCover
     from .local import AbstractCoordinates
     from .tangent import AbstractTangent
 
@@ -85,6 +86,12 @@ class AbstractManifold(eqx.Module):
     @abc.abstractmethod
     def dequantization(self) -> AbstractDequantization:
         """Return the default dequantization of this manifold."""
+
+    def cover(self) -> AbstractCover | None:
+        """Return coordinates on which flows have exact densities; None if none are known."""
+        from .plain_covers import cover_chart
+
+        return cover_chart(self)
 
     def local_coordinates(self, rows: Float[np.ndarray, "n size"]) -> AbstractCoordinates | None:
         """Find coordinates in which float32 resolves these rows; None if it already does."""
@@ -265,9 +272,6 @@ def log_joint(
         log_prob: The ambient log density of one x.
         y: A point of the manifold.
         z: A point of the auxiliary set.
-
-    Returns:
-        The log density of (y, z), a scalar.
     """
     x, log_volume = dequantization.preimages(y, z)
     return jax.nn.logsumexp(jax.vmap(log_prob)(x) + log_volume)
@@ -281,9 +285,6 @@ def covers(dequantization: AbstractDequantization, x: Ambient) -> Bool[Array, ""
     Args:
         dequantization: The change of variables G.
         x: An ambient point.
-
-    Returns:
-        A boolean scalar.
     """
     found, _ = dequantization.preimages(*dequantization.quantize(x))
     gap = jnp.max(jnp.abs(found - x), axis=-1).min()

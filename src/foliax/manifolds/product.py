@@ -23,7 +23,9 @@ from .base import (
     Scalar,
     check_branches,
 )
+from .cover import beside, cross_branches
 from .local import SideBySide, Unchanged
+from .plain_covers import ProductCover
 
 
 @storable("manifolds.Product", renamed_fields={"factors": "parts"})
@@ -55,7 +57,7 @@ class Product(AbstractManifold):
 
     def orbit(self, y: Point) -> Float[Array, "g size"]:
         """Every combination of the parts' images; the last part's images vary fastest."""
-        return functools.reduce(_beside, [p.orbit(v) for p, v in self._with(y)])
+        return functools.reduce(beside, [p.orbit(v) for p, v in self._with(y)])
 
     def representative(self, y: Point) -> Point:
         return self.join([p.representative(v) for p, v in self._with(y)])
@@ -114,6 +116,11 @@ class Product(AbstractManifold):
     def dequantization(self) -> Joint:
         return Joint(*(factor.dequantization() for factor in self.parts))
 
+    def cover(self) -> ProductCover | None:
+        parts = [part.cover() for part in self.parts]
+        known = tuple(part for part in parts if part is not None)
+        return ProductCover(self, known) if len(known) == len(parts) else None
+
     def local_coordinates(self, rows: np.ndarray) -> SideBySide | None:
         sizes = tuple(factor.size for factor in self.parts)
         columns = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
@@ -171,18 +178,7 @@ class Joint(AbstractDequantization):
         ys = self.manifold.split(y)
         zs = pieces(z, [part.auxiliary.size for part in self.parts])
         each = [p.preimages(a, b) for p, a, b in zip(self.parts, ys, zs, strict=True)]
-        return functools.reduce(_cross_branches, each)
-
-
-def _cross_branches(left, right):
-    """Pair every branch of one part with every branch of the other."""
-    (x1, v1), (x2, v2) = left, right
-    return _beside(x1, x2), (v1[:, None] + v2).reshape(-1)
-
-
-def _beside(x1: Float[Array, "a m"], x2: Float[Array, "b n"]) -> Float[Array, "ab mn"]:
-    """Every row of one beside every row of the other."""
-    return jnp.concatenate([jnp.repeat(x1, len(x2), axis=0), jnp.tile(x2, (len(x1), 1))], axis=1)
+        return functools.reduce(cross_branches, each)
 
 
 def pieces(v: Float[Array, "... n"], sizes: list[int]) -> list[Array]:

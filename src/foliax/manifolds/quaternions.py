@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..registry import storable
@@ -49,6 +50,45 @@ def quaternion_form(m: Float[Array, "3 3"]) -> Float[Array, "4 4"]:
             [wz, xz, yz, c - a - b],
         ]
     )
+
+
+def multiply_quaternions(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Return Hamilton's product ab."""
+    scalar = a[0] * b[0] - a[1:] @ b[1:]
+    vector = a[0] * b[1:] + b[0] * a[1:] + jnp.cross(a[1:], b[1:])
+    return jnp.concatenate([scalar[None], vector])
+
+
+def quaternions_of_rotation_of_space(matrix: Float[Array, "4 4"]) -> tuple[Quaternion, Quaternion]:
+    """Return unit quaternions (p, q) with Mv = p v q̄ for a rotation M of R⁴.
+
+    M is linear in p qᵀ (Van Elfrinkhof 1897), and so is the inverse. A row and a column of p qᵀ
+    through its largest entry give both.
+    """
+    outer = jnp.tensordot(jnp.asarray(PAIR_OF_ROTATION, matrix.dtype), matrix, 2)
+    row, column = jnp.unravel_index(jnp.argmax(jnp.abs(outer)), (4, 4))
+    q = outer[row] / jnp.linalg.norm(outer[row])
+    p = outer[:, column] * jnp.sign(q[column])
+    return p / jnp.linalg.norm(p), q
+
+
+def _pair_of_rotation() -> np.ndarray:
+    """Return the tensor C with p_i q_j = Σ_kl C_ijkl M_kl."""
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        scalar = a[0] * b[0] - a[1:] @ b[1:]
+        return np.append(scalar, a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:]))
+
+    unit, conjugate = np.eye(4), np.diag([1.0, -1.0, -1.0, -1.0])
+    # The matrices of v ↦ e_i v ē_j are orthogonal to each other, of squared norm 4.
+    matrices = [
+        [np.stack([product(product(p, v), q @ conjugate) for v in unit], axis=1) for q in unit]
+        for p in unit
+    ]
+    return np.array(matrices) / 4
+
+
+PAIR_OF_ROTATION = _pair_of_rotation()
 
 
 @storable("rivals.RotationTangent")

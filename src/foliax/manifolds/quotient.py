@@ -23,7 +23,9 @@ from .base import (
     Scalar,
     check_branches,
 )
+from .cover import AbstractCover
 from .local import NARROW_RADIANS, AbstractCoordinates, Rodrigues, Stereographic
+from .plain_covers import AxisCover, OrbitCover, SphereCover
 from .rotations import orbit_preimages
 from .sphere import Sphere
 from .symmetry import Symmetry
@@ -187,6 +189,17 @@ class Quotient(AbstractManifold):
 
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
         return self.project(self.base.sample_uniform(key=key))
+
+    def cover(self) -> AbstractCover | None:
+        base = self.base.cover()
+        if isinstance(base, SphereCover) and self._is_sign() and self.dim > 1:
+            return AxisCover(self)
+        return None if base is None or base.cell_count else OrbitCover(self, base)
+
+    def _is_sign(self) -> bool:
+        """Whether the group is {1, −1}; the identity is one of its elements."""
+        g = np.array(self.group)
+        return len(g) == 2 and bool(np.allclose(g.sum(axis=0), 0))
 
     def dequantization(self) -> Orbits:
         return Orbits(self, self.base.dequantization())

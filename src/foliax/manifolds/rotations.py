@@ -23,7 +23,9 @@ from .base import (
     TangentError,
     safe_norm,
 )
+from .cover import AbstractCover
 from .euclidean import Euclidean
+from .frame_covers import cover_rotations
 from .local import NARROW_RADIANS, Rodrigues, location_and_scale
 from .quaternions import RotationTangent, quaternion_of_rotation, rotation_of_quaternion
 from .stiefel import QR, Polar, Stiefel, describe_orthonormality_violation, orthonormality_gap
@@ -80,6 +82,9 @@ class SpecialOrthogonal(AbstractManifold):
 
     def dequantization(self) -> AbstractDequantization:
         return Quaternions(self) if self.n == 3 else Fold(QR(Stiefel(self.n, self.n)))
+
+    def cover(self) -> AbstractCover:
+        return cover_rotations(self)
 
     def tangent(self) -> RotationTangent:
         if self.n != 3:

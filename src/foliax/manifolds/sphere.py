@@ -16,6 +16,7 @@ from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
 from .local import NARROW_RADIANS, Stereographic, location_and_scale, tangent_basis
+from .plain_covers import SphereCover
 from .tangent import AbstractTangent, Frame, Query, Vector
 
 
@@ -62,6 +63,9 @@ class Sphere(AbstractManifold):
 
     def dequantization(self) -> Hyperspherical:
         return Hyperspherical(self)
+
+    def cover(self) -> SphereCover:
+        return SphereCover(self)
 
     def tangent(self) -> SphereTangent:
         return SphereTangent(self.size)

@@ -15,6 +15,8 @@ from ..registry import storable
 from . import auxiliary
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .cover import AbstractCover
+from .frame_covers import SignedCover, cover_frames
 
 Matrix = Float[Array, "n p"]
 
@@ -68,6 +70,13 @@ class Stiefel(AbstractManifold):
 
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
         return jax.random.orthogonal(key, self.n)[:, : self.p].reshape(-1)
+
+    def cover(self) -> AbstractCover | None:
+        from .rotations import SpecialOrthogonal  # not at the top: it imports this module
+
+        if self.n == self.p:
+            return SignedCover(self, SpecialOrthogonal(self.n).cover()) if self.n > 1 else None
+        return cover_frames(self)
 
     def dequantization(self) -> QR:
         return QR(self)

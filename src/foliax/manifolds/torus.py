@@ -27,6 +27,7 @@ from .base import (
 )
 from .euclidean import Euclidean
 from .local import NARROW_RADIANS, NarrowAngles, location_and_scale
+from .plain_covers import AnglesCover
 from .tangent import AbstractTangent, Frame, Query, Vector
 
 
@@ -86,6 +87,9 @@ class Torus(AbstractManifold):
 
     def dequantization(self) -> ByRadii:
         return ByRadii(self)
+
+    def cover(self) -> AnglesCover:
+        return AnglesCover(self)
 
     def tangent(self) -> TorusTangent:
         return TorusTangent(self.dim)

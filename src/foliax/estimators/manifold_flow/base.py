@@ -110,9 +110,9 @@ def fit_by_likelihood(
             data, validation = data.split(
                 validation_fraction, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
             )
-        data = _in_single_precision(data)
+        data = in_single_precision(data)
     if validation is not None:
-        validation = _in_single_precision(validation)
+        validation = in_single_precision(validation)
     trained = train(
         density,
         data,
@@ -125,5 +125,6 @@ def fit_by_likelihood(
     return FitResult(*trained)
 
 
-def _in_single_precision(data: Dataset) -> Dataset:
+def in_single_precision(data: Dataset) -> Dataset:
+    """The same data with rows in float32, on the device."""
     return data.replace(rows=jnp.asarray(data.rows, jnp.float32))

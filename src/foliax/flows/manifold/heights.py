@@ -78,7 +78,7 @@ class Recursive(AbstractBijection):
         log_stretch = jnp.zeros((), point.dtype)
         radius, heights = jnp.ones((), point.dtype), []
         for condition in self.heights:
-            ends, side, radius_here = _split(point)
+            ends, side, radius_here = split_height(point)
             raw = condition(known)
             move, height = spline(self._spline(raw), ends, point[-1])
             log_stretch = log_stretch + move.log_slope + (len(point) / 2 - 1.5) * move.log_ratios
@@ -96,7 +96,7 @@ class Recursive(AbstractBijection):
         return Spline(shares(before), shares(after), slopes(at_knots))
 
 
-def _split(y: Point) -> tuple[Ends, Float[Array, " rest"], Scalar]:
+def split_height(y: Point) -> tuple[Ends, Float[Array, " rest"], Scalar]:
     """Compute (1 ± h)/2, the direction s (any direction at a pole), and √(1 − h²)."""
     height, side = y[-1], y[:-1]
     radius = safe_norm(side)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 Scalar = Float[Array, ""]
@@ -59,7 +60,7 @@ class Spline(NamedTuple):
         """Compute s by the quadratic equation for ξ and its mirror image for ζ."""
         k = _bin(self.after, at)
         eta, rest = _within(self.after, at, k)
-        s, d0, d1 = self.after[k] / self.before[k], self.slopes[k], self.slopes[k + 1]
+        s, d0, d1 = self._bin_shape(k)
         # Solve from the nearer knot, since the spline may stretch the rounding of the farther one.
         near_low = eta <= rest
         xi, zeta = _root(s, d0, d1, eta), _root(s, d1, d0, rest)
@@ -67,8 +68,13 @@ class Spline(NamedTuple):
         _, log_slope, log_ratios = self._move(k, xi, zeta)
         return Move(_position(self.before, k, xi, zeta), -log_slope, -log_ratios)
 
+    def _bin_shape(self, k) -> tuple[Scalar, Scalar, Scalar]:
+        """Compute H/w of bin k and the slopes at its knots."""
+        slope = _pick(self.after, k) / _pick(self.before, k)
+        return slope, _pick(self.slopes[:-1], k), _pick(self.slopes[1:], k)
+
     def _move(self, k, xi: Scalar, zeta: Scalar) -> Move:
-        s, d0, d1 = self.after[k] / self.before[k], self.slopes[k], self.slopes[k + 1]
+        s, d0, d1 = self._bin_shape(k)
         bottom = s + (d0 + d1 - 2 * s) * xi * zeta
         up, down = (s * xi + d0 * zeta) / bottom, (s * zeta + d1 * xi) / bottom
         old = _position(self.before, k, xi, zeta)
@@ -83,20 +89,29 @@ class Spline(NamedTuple):
 
 
 def _bin(widths: Float[Array, " bins"], at: Ends):
-    return (at.low >= jnp.cumsum(widths)[:-1]).sum()
+    # A product with a triangle: XLA compiles a cumulative sum to a slower program.
+    knots = widths @ np.triu(np.ones((len(widths), len(widths) - 1), np.float32))
+    return (at.low >= knots).sum()
+
+
+def _pick(values: Float[Array, " bins"], k) -> Scalar:
+    """Return values[k] by a sum: the gradient of a gather would be a slow scatter."""
+    return jnp.where(jnp.arange(len(values)) == k, values, 0).sum()
 
 
 def _within(widths: Float[Array, " bins"], at: Ends, k) -> tuple[Scalar, Scalar]:
     """Compute ξ and ζ = 1 − ξ by the distance from the nearer end, which has finer rounding."""
     below, above = _outside(widths, k)
-    xi, zeta = (at.low - below) / widths[k], (at.high - above) / widths[k]
+    width = _pick(widths, k)
+    xi, zeta = (at.low - below) / width, (at.high - above) / width
     first, last, by_low = k == 0, k == len(widths) - 1, at.low <= at.high
     return jnp.where(by_low | first, xi, 1 - zeta), jnp.where(by_low & ~last, 1 - xi, zeta)
 
 
 def _position(widths: Float[Array, " bins"], k, xi: Scalar, zeta: Scalar) -> Ends:
     below, above = _outside(widths, k)
-    return Ends(below + widths[k] * xi, above + widths[k] * zeta)
+    width = _pick(widths, k)
+    return Ends(below + width * xi, above + width * zeta)
 
 
 def _outside(widths: Float[Array, " bins"], k) -> tuple[Scalar, Scalar]:

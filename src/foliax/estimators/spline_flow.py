@@ -1,0 +1,206 @@
+"""The spline flow: exact densities by a flow that maps fibres to fibres."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..density import Dataset
+from ..density.covered import CoveredDensity, Standardizer
+from ..flows.manifold.block_splines import BlockSplines
+from ..flows.manifold.cell_splines import CellSplines
+from ..flows.manifold.moves import parameter_count
+from ..flows.manifold.spline import check_bins
+from ..manifolds import AbstractManifold
+from ..manifolds.cover import AbstractCover
+from ..manifolds.local import location_and_scale
+from ..registry import storable
+from ..training import Callback, Likelihood, Training, train
+from .base import (
+    MAX_HELD_OUT_ROWS,
+    AbstractEstimator,
+    FitResult,
+    named_estimator,
+    unsupported,
+)
+from .flow_work import GRADIENT_WORK_UNITS, MIN_STEPS
+from .manifold_flow.base import in_single_precision
+
+START_WORK_UNITS = 10.0
+"""Work units of building a flow and compiling its training."""
+BIN_WORK_UNITS = 6.5e-8
+"""Work units of one bin of a spline in one evaluation with its gradient."""
+LOGISTIC_SCALE = 0.55
+"""Scale of a logistic distribution of standard deviation 1."""
+MAX_SCALING_ROWS = 100_000
+"""Rows by which coordinates are scaled; more would not change the scale."""
+
+
+@named_estimator("spline flow")
+@storable("estimators.SplineFlow")
+@dataclasses.dataclass(frozen=True)
+class SplineFlow(AbstractEstimator):
+    """A flow on R^m that maps fibres to fibres, so that z integrates out in closed form.
+
+    Log densities are exact and take one evaluation of the networks for each branch: SO(3) has two.
+    It serves spheres, tori, rotations, frames, manifolds of one chart, discrete values, their
+    quotients and products. Discrete values are modelled given all others.
+
+    Args:
+        layers: Layers of the flow; a sphere is moved along one axis in each.
+        width: Width of the networks' hidden layers.
+        depth: Number of the networks' hidden layers.
+        bins: Bins of each spline.
+        training: Numbers of the training.
+        validation_fraction: Share of the rows, and 2,000 at most, held out to choose the
+            parameters, where no held-out rows are given.
+    """
+
+    takes_condition: ClassVar[bool] = True
+    min_rows: ClassVar[int] = 2000
+
+    layers: int = 12
+    width: int = 32
+    depth: int = 1
+    bins: int = 8
+    training: Training = dataclasses.field(
+        default_factory=lambda: Training(
+            steps=3000, batch_size=256, learning_rate=4e-3, warmup=200, patience=6
+        )
+    )
+    validation_fraction: float = 0.1
+
+    def __post_init__(self):
+        check_bins(self.bins)
+        if self.layers < 1 or not 0 <= self.validation_fraction < 1:
+            raise ValueError(
+                "SplineFlow needs layers >= 1 and 0 <= validation_fraction < 1, got "
+                f"{self.layers} and {self.validation_fraction}."
+            )
+
+    def serves(self, manifold: AbstractManifold) -> bool:
+        return manifold.cover() is not None
+
+    def build(self, data: Dataset, *, key: PRNGKeyArray) -> CoveredDensity:
+        """The untrained density, scaled to the rows.
+
+        Args:
+            data: Rows with their conditions.
+            key: Chooses the networks' parameters.
+        """
+        cover = self._cover_of(data.manifold)
+        flow_key, cell_key = jax.random.split(key)
+        some = data.take(np.arange(min(len(data), MAX_SCALING_ROWS)))
+        x, features, middles = (np.asarray(v, float) for v in describe_rows(cover, some))
+        size = 0 if data.condition is None else data.condition.shape[1]
+        condition = np.zeros((1, 0)) if some.condition is None else np.asarray(some.condition)
+        nets = {"width": self.width, "depth": self.depth, "bins": self.bins}
+        flow = cells = None
+        if cover.blocks:
+            flow = BlockSplines(cover.blocks, size, layers=self.layers, **nets, key=flow_key)
+        if cover.cell_count:
+            location, scale = find_scale(middles)
+            count = features.shape[1] + size
+            cells = CellSplines(location, LOGISTIC_SCALE * scale, count, **nets, key=cell_key)
+        return CoveredDensity(
+            data.manifold,
+            cover,
+            flow,
+            cells,
+            scale_lines(cover, x),
+            Standardizer(*find_scale(features)),
+            Standardizer(*find_scale(condition)),
+        )
+
+    def fit_work(self, n: int, manifold: AbstractManifold) -> float:
+        return START_WORK_UNITS + self.training.steps * self._step_work(manifold)
+
+    def min_work(self, n: int, manifold: AbstractManifold) -> float:
+        steps = min(MIN_STEPS, self.training.steps)
+        return START_WORK_UNITS + steps * self._step_work(manifold)
+
+    def within(self, work: float, n: int, manifold: AbstractManifold) -> SplineFlow:
+        # Whole blocks, since the parameters are validated after each.
+        block = self.training.eval_every
+        blocks = (work - START_WORK_UNITS) / self._step_work(manifold) // block
+        steps = min(self.training.steps, max(1, int(blocks)) * block)
+        return dataclasses.replace(self, training=dataclasses.replace(self.training, steps=steps))
+
+    def _step_work(self, manifold: AbstractManifold) -> float:
+        """Work units of a training step, which do not depend on the number of rows."""
+        cover = self._cover_of(manifold)
+        inputs, outputs = cover.size, parameter_count(self.bins)
+        network = self.width * (inputs + self.width * (self.depth - 1) + outputs)
+        moves = self.layers * len(cover.blocks) * cover.branches + 3 * cover.cell_count
+        each = GRADIENT_WORK_UNITS * network + BIN_WORK_UNITS * self.bins
+        return each * moves * self.training.batch_size
+
+    def _cover_of(self, manifold: AbstractManifold) -> AbstractCover:
+        cover = manifold.cover()
+        if cover is None:
+            raise unsupported(self, manifold, "manifolds with a cover by spheres and lines")
+        return cover
+
+    def _fit(
+        self,
+        data: Dataset,
+        *,
+        key: PRNGKeyArray,
+        validation: Dataset | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> FitResult[CoveredDensity]:
+        split_key, build_key, train_key = jax.random.split(key, 3)
+        if validation is None and self.validation_fraction > 0:
+            data, validation = data.split(
+                self.validation_fraction, key=split_key, max_held_out=MAX_HELD_OUT_ROWS
+            )
+        trained = train(
+            self.build(data, key=build_key),
+            in_single_precision(data),
+            key=train_key,
+            training=self.training,
+            objective=Likelihood(),
+            validation=None if validation is None else in_single_precision(validation),
+            callbacks=callbacks,
+        )
+        return FitResult(*trained)
+
+
+@eqx.filter_jit
+def _describe(cover: AbstractCover, rows):
+    def one(y):
+        return cover.lift(y)[0][0], cover.features(y), cover.cells(y).middle
+
+    return jax.vmap(one)(rows)
+
+
+def describe_rows(cover: AbstractCover, data: Dataset):
+    """Compute coordinates, features and middles of cells of all rows."""
+    return _describe(cover, jnp.asarray(data.rows, jnp.float32))
+
+
+def find_scale(
+    values: Float[np.ndarray, "n k"],
+) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """Find a location and a positive scale of each column."""
+    if not values.shape[1]:
+        return jnp.zeros(0), jnp.ones(0)
+    location, scale = location_and_scale(values)
+    return jnp.asarray(location, jnp.float32), jnp.asarray(scale, jnp.float32)
+
+
+def scale_lines(cover: AbstractCover, x: Float[np.ndarray, "n m"]) -> Standardizer:
+    """Scale the lines to the base; spheres and circles stay as they are."""
+    kinds = np.repeat([b.kind for b in cover.blocks], [b.size for b in cover.blocks])
+    location, scale = find_scale(x)
+    is_line = kinds == "line"
+    return Standardizer(
+        jnp.where(is_line, location, 0), jnp.where(is_line, LOGISTIC_SCALE * scale, 1)
+    )
