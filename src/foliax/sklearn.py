@@ -33,9 +33,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     """A density on a manifold, in scikit-learn's manner; log densities per `measure_`.
 
     Rows are points of `manifold`, by default Euclidean space of X's width, or the columns that a
-    `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: "auto",
-    "kernel", "local kernel", "mixture", "flow", "spline flow" or an estimator. `time_limit`:
-    seconds for auto.
+    `schema` (its text, its file or a `Schema`) names, in the user's units. `model`: an estimator,
+    or its name, such as "auto", "kernel" or "spline flow". `time_limit`: seconds for auto.
     `project`: move rows that are off the manifold to their nearest points, instead of refusing
     them. `tol`: the standard error that log densities should have. `blocks`: a number of
     consecutive parts, whose rows depend on each other, so that no split separates them; 0 declares
