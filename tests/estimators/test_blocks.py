@@ -11,12 +11,14 @@ import foliax
 from foliax.density import Dataset
 from foliax.density.localized import LocalizedDensity
 from foliax.estimators import Auto, LocalKernel, ScaleMixtureKernel, Stacking
+from foliax.estimators.auto.selection import score_by_other_blocks
 from foliax.estimators.base import FitError
 from foliax.estimators.blocks import add_blocks
 from foliax.estimators.kernel.bandwidths import leave_one_out
 from foliax.estimators.kernel.components import ScaleKernels
 from foliax.estimators.kernel.data import DistinctRows
 from foliax.estimators.kernel.space import Space
+from foliax.estimators.weights import mixture_weights
 from foliax.evaluation.estimate import mean_and_error
 from foliax.evaluation.mass import total_mass_of_fit
 from foliax.io import dumps, loads
@@ -151,6 +153,19 @@ def test_a_uniform_component_needs_a_finite_volume():
     assert density.uniform_weight == 0
     with pytest.raises(ValueError, match="volume is infinite"):
         dataclasses.replace(density, uniform_weight=0.1)
+
+
+def test_the_score_of_a_stack_uses_weights_of_other_blocks():
+    """Members that are good on one block each look good together only where weights are fitted."""
+    blocks = np.repeat([0, 1], 50)
+    scores = np.where(np.equal.outer(blocks, [0, 1]), 0.0, -3.0)
+    rows = np.ones(100)
+    _, fitted = mixture_weights(scores, rows, prior=1.0)
+    assert fitted == pytest.approx(np.log((1 + np.exp(-3)) / 2), abs=1e-3)
+    (good, bad), _ = mixture_weights(scores[:50], rows[:50], prior=1.0)
+    expected = np.log(good * np.exp(-3) + bad)
+    assert score_by_other_blocks(scores, rows, blocks) == pytest.approx(expected)
+    assert expected < fitted - 1
 
 
 def test_auto_falls_back_on_blocks_and_says_so():
