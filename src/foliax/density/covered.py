@@ -77,11 +77,11 @@ class CoveredDensity(AbstractDensity):
         value = jnp.zeros((), y.dtype)
         if model.flow is not None:
             x, log_volume = self.cover.lift(y)
-            # A batch axis of one would slow matrix products.
-            each = model._log_ambient(x[0], given)[None] if len(x) == 1 else None
-            if each is None:
+            if len(x) == 1:  # a batch axis of one would slow matrix products
+                value += model._log_ambient(x[0], given) + log_volume[0]
+            else:
                 each = jax.vmap(lambda x: model._log_ambient(x, given))(x)
-            value += jax.nn.logsumexp(each + log_volume)
+                value += jax.nn.logsumexp(each + log_volume)
         if model.cell_flow is not None:
             value += model.cell_flow.log_prob(self.cover.cells(y), model._seen(y, given))
         return LogProb(value, jnp.zeros_like(value))

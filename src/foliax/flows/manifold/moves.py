@@ -62,14 +62,8 @@ class AbstractMove(abc.ABC):
     def inverse(self, raw: Raw, part: Part) -> Part:
         """Compute x."""
 
-    def _spline(self, raw: Raw) -> Spline:
-        """The spline with slope 1 at both ends."""
-        before, after, inner = raw[: 3 * self.bins].reshape(3, self.bins)
-        one = jnp.ones(1, raw.dtype)
-        return Spline(shares(before), shares(after), jnp.concatenate([one, slopes(inner[1:]), one]))
 
-
-class HeightMove(AbstractMove):
+class AbstractHeightMove(AbstractMove):
     """Moves the last number h of a unit vector (√(1 − h²) s, h) and keeps s.
 
     The slope is 1 at the poles, so that the density is continuous there.
@@ -80,25 +74,18 @@ class HeightMove(AbstractMove):
     def own_count(self) -> int:
         return self.size - 1
 
-    @property
-    def shown_count(self) -> int:
-        return self.size
-
     def own(self, part: Part) -> Float[Array, " f"]:
         return split_height(part)[1]
 
-    def shown(self, part: Part) -> Float[Array, " f"]:
-        return part
-
     def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
         ends, direction, radius = split_height(part)
-        move = self._spline(raw).forward(ends)
+        move = spline_with_fixed_ends(raw, self.bins).forward(ends)
         log_stretch = move.log_slope + (self.size - 3) / 2 * move.log_ratios
         return self._join(move, direction, radius), log_stretch
 
     def inverse(self, raw: Raw, part: Part) -> Part:
         ends, direction, radius = split_height(part)
-        return self._join(self._spline(raw).inverse(ends), direction, radius)
+        return self._join(spline_with_fixed_ends(raw, self.bins).inverse(ends), direction, radius)
 
     def _join(self, move: Move, direction: Array, radius: Scalar) -> Part:
         side = radius * jnp.exp(move.log_ratios / 2) * direction
@@ -106,8 +93,19 @@ class HeightMove(AbstractMove):
         return y / safe_norm(y)
 
 
-class AxisMove(HeightMove):
-    """`HeightMove` of unit vectors up to their sign: the map commutes with it.
+class HeightMove(AbstractHeightMove):
+    """Moves the height of a unit vector."""
+
+    @property
+    def shown_count(self) -> int:
+        return self.size
+
+    def shown(self, part: Part) -> Float[Array, " f"]:
+        return part
+
+
+class AxisMove(AbstractHeightMove):
+    """Moves the height of a unit vector up to its sign: the map commutes with the sign.
 
     If the direction changes its sign, the spline must be mirrored, see `mirror`. Other blocks see
     the squares, which have no sign.
@@ -149,20 +147,15 @@ class AngleMove(AbstractMove):
         return jnp.concatenate([jnp.cos(both), jnp.sin(both)])
 
     def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
-        move = self._spline(raw).forward(_angle_ends(part - self._turn(raw)))
+        move = circular_spline(raw, self.bins).forward(_angle_ends(part - self._turn(raw)))
         return jnp.pi * (move.ends.low - move.ends.high)[None], move.log_slope
 
     def inverse(self, raw: Raw, part: Part) -> Part:
-        move = self._spline(raw).inverse(_angle_ends(part))
+        move = circular_spline(raw, self.bins).inverse(_angle_ends(part))
         return wrap(jnp.pi * (move.ends.low - move.ends.high)[None] + self._turn(raw))
 
     def _turn(self, raw: Raw) -> Scalar:
         return jnp.arctan2(raw[-1], 1 + raw[-2])
-
-    def _spline(self, raw: Raw) -> Spline:
-        before, after, inner = raw[: 3 * self.bins].reshape(3, self.bins)
-        knots = slopes(inner)
-        return Spline(shares(before), shares(after), jnp.append(knots, knots[0]))
 
 
 class LineMove(AbstractMove):
@@ -187,13 +180,15 @@ class LineMove(AbstractMove):
         log_scale = self._log_scale(raw)
         x = part[0] * jnp.exp(log_scale) + raw[-2]
         inside = jnp.abs(x) < LINE_REACH
-        move = self._spline(raw).forward(_line_ends(jnp.where(inside, x, 0)))
+        move = spline_with_fixed_ends(raw, self.bins).forward(_line_ends(jnp.where(inside, x, 0)))
         moved = jnp.where(inside, LINE_REACH * (move.ends.low - move.ends.high), x)
         return moved[None], log_scale + jnp.where(inside, move.log_slope, 0)
 
     def inverse(self, raw: Raw, part: Part) -> Part:
         inside = jnp.abs(part[0]) < LINE_REACH
-        move = self._spline(raw).inverse(_line_ends(jnp.where(inside, part[0], 0)))
+        move = spline_with_fixed_ends(raw, self.bins).inverse(
+            _line_ends(jnp.where(inside, part[0], 0))
+        )
         x = jnp.where(inside, LINE_REACH * (move.ends.low - move.ends.high), part[0])
         return ((x - raw[-2]) * jnp.exp(-self._log_scale(raw)))[None]
 
@@ -205,6 +200,21 @@ def move_for(block: Block, bins: int) -> AbstractMove:
     """Return the move of a block."""
     kinds = {"sphere": HeightMove, "axis": AxisMove, "circle": AngleMove, "line": LineMove}
     return kinds[block.kind](block.size, bins)
+
+
+def spline_with_fixed_ends(raw: Raw, bins: int) -> Spline:
+    """Return the spline with slope 1 at both ends; its first parameter of a slope is unused."""
+    before, after, inner = raw[: 3 * bins].reshape(3, bins)
+    one = jnp.ones(1, raw.dtype)
+    knots = jnp.concatenate([one, slopes(inner[1:]), one])
+    return Spline(shares(before), shares(after), knots)
+
+
+def circular_spline(raw: Raw, bins: int) -> Spline:
+    """Return the spline with the same slope at both ends."""
+    before, after, inner = raw[: 3 * bins].reshape(3, bins)
+    knots = slopes(inner)
+    return Spline(shares(before), shares(after), jnp.append(knots, knots[0]))
 
 
 def _angle_ends(angle: Part) -> Ends:
