@@ -30,7 +30,7 @@ NAN = f"Row {PLANTED} has a log density of NaN"
 
 
 def planted_rows(size=1):
-    """Rows between −2 and 2, but for one."""
+    """Rows between −2 and 2, except one."""
     rows = np.random.default_rng(0).uniform(-2, 2, (N, size))
     rows[PLANTED] = VALUE
     return rows

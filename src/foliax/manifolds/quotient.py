@@ -198,8 +198,7 @@ class Quotient(AbstractManifold):
 
     def _is_sign(self) -> bool:
         """Whether the group is {1, −1}; the identity is one of its elements."""
-        g = np.array(self.group)
-        return len(g) == 2 and bool(np.allclose(g.sum(axis=0), 0))
+        return len(self.group) == 2 and bool(np.allclose(np.sum(self.group, axis=0), 0))
 
     def dequantization(self) -> Orbits:
         return Orbits(self, self.base.dequantization())
