@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -58,7 +59,7 @@ class BlockSplines(eqx.Module):
     networks: eqx.nn.MLP
     frames: tuple[paramax.NonTrainable, ...]
     linear: tuple[Float[Array, "layers m m"], ...]
-    orders: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    orders: Int[Array, "layers blocks"]
     blocks: tuple[Block, ...] = eqx.field(static=True)
     bins: int = eqx.field(static=True)
 
@@ -76,10 +77,8 @@ class BlockSplines(eqx.Module):
         network_key, frame_key, order_key = jax.random.split(key, 3)
         self.blocks, self.bins = blocks, bins
         inputs = 1 + condition_size + sum(m.own_count + m.shown_count for m in self._moves)
-        keys = jax.random.split(network_key, (layers, len(blocks)))
-        self.networks = eqx.filter_vmap(
-            eqx.filter_vmap(lambda k: start_network(inputs, parameter_count(bins), width, depth, k))
-        )(keys)
+        sizes = Sizes(inputs, parameter_count(bins), width, depth)
+        self.networks = start_networks(sizes, (layers, len(blocks)), network_key)
         self.frames = tuple(
             paramax.NonTrainable(_random_frames(jax.random.fold_in(frame_key, i), layers, b.size))
             for i, b in enumerate(blocks)
@@ -145,7 +144,7 @@ class BlockSplines(eqx.Module):
             jax.vmap(lambda q, a: q @ invertible(a))(paramax.unwrap(frame), linear)
             for frame, linear in zip(self.frames, self.linear, strict=True)
         )
-        return Layer(eqx.filter(self.networks, eqx.is_array), matrices, jnp.asarray(self.orders))
+        return Layer(eqx.filter(self.networks, eqx.is_array), matrices, self.orders)
 
     def _parameters(
         self, i: int, parts: list[Array], layer: Layer, condition: Condition | None
@@ -201,28 +200,53 @@ def invertible(raw: Float[Array, "m m"]) -> Float[Array, "m m"]:
     return lower @ upper
 
 
-def start_network(
-    inputs: int, outputs: int, width: int, depth: int, key: PRNGKeyArray
-) -> eqx.nn.MLP:
-    """Build a SiLU network with small outputs, which are parameters near those of the identity."""
-    network = eqx.nn.MLP(inputs, outputs, width, depth, jax.nn.silu, key=key)
-    last = network.layers[-1]
-    return eqx.tree_at(
-        lambda n: (n.layers[-1].weight, n.layers[-1].bias),
-        network,
-        (0.1 * last.weight, jnp.zeros(outputs)),
-    )
+class Sizes(NamedTuple):
+    """The sizes of a network: its inputs and outputs, and the width and number of hidden layers."""
+
+    inputs: int
+    outputs: int
+    width: int
+    depth: int
+
+
+def start_networks(sizes: Sizes, shape: tuple[int, ...], key: PRNGKeyArray) -> eqx.nn.MLP:
+    """Build SiLU networks with small outputs, which are parameters near those of the identity.
+
+    NumPy draws the numbers: JAX would compile a program for each shape, which takes seconds.
+
+    Args:
+        sizes: The sizes of each network.
+        shape: The leading axes of every array.
+        key: Chooses the numbers.
+    """
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+    def draw(leaf: jax.ShapeDtypeStruct, reach: float) -> Array:
+        return jnp.asarray(rng.uniform(-reach, reach, (*shape, *leaf.shape)), leaf.dtype)
+
+    network = eqx.filter_eval_shape(eqx.nn.MLP, *sizes, jax.nn.silu, key=key)
+    for number, layer in enumerate(network.layers):
+        is_last, reach = number == sizes.depth, 1 / math.sqrt(layer.in_features)
+        new = (
+            draw(layer.weight, 0.1 * reach if is_last else reach),
+            draw(layer.bias, 0.0 if is_last else reach),
+        )
+        network = eqx.tree_at(
+            lambda n, i=number: (n.layers[i].weight, n.layers[i].bias), network, new
+        )
+    return network
 
 
 def _random_frames(key: PRNGKeyArray, layers: int, size: int) -> Float[Array, "layers m m"]:
-    keys = jax.random.split(key, layers)
-    return jax.vmap(lambda k: jax.random.orthogonal(k, size))(keys)
+    """Uniform random orthogonal matrices."""
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    q, r = np.linalg.qr(rng.standard_normal((layers, size, size)))
+    return jnp.asarray(q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None], jnp.float32)
 
 
-def _random_orders(key: PRNGKeyArray, layers: int, count: int) -> tuple[tuple[int, ...], ...]:
+def _random_orders(key: PRNGKeyArray, layers: int, count: int) -> Int[Array, "layers blocks"]:
     """The given order, its reverse, and then random ones: two layers already mix all blocks."""
     forward = np.arange(count)
-    orders = [forward, forward[::-1]]
-    for i in range(2, layers):
-        orders.append(np.asarray(jax.random.permutation(jax.random.fold_in(key, i), count)))
-    return tuple(tuple(int(place) for place in order) for order in orders[:layers])
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    orders = [forward, forward[::-1], *(rng.permutation(count) for _ in range(2, layers))]
+    return jnp.asarray(np.stack(orders[:layers]), jnp.int32)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...manifolds.cover import LINE, Cells
 from ...registry import storable
 from .bijections import Scalar
-from .block_splines import start_network
+from .block_splines import Sizes, start_networks
 from .moves import AbstractMove, Raw, move_for, parameter_count
 
 MAX_NARROW = 0.01
@@ -57,7 +57,7 @@ class CellSplines(eqx.Module):
         self.bins = bins
         self.location, self.scale = paramax.NonTrainable(location), paramax.NonTrainable(scale)
         self.networks = tuple(
-            start_network(1 + features + i, parameter_count(bins), width, depth, k)
+            start_networks(Sizes(1 + features + i, parameter_count(bins), width, depth), (), k)
             for i, k in enumerate(jax.random.split(key, len(location)))
         )
 
