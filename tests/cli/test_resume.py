@@ -12,7 +12,7 @@ import pytest
 from foliax import DequantizedFlow, Training, io
 from foliax.cli import console
 from foliax.estimators import ScaleMixtureKernel, auto
-from foliax.estimators.auto import search
+from foliax.estimators.auto import validation
 from foliax.estimators.auto.policy import Candidate
 from foliax.estimators.auto.selection import build_stack
 from foliax.flows import RealNVP
@@ -90,8 +90,8 @@ def test_a_killed_auto_does_not_fit_its_candidates_again(table, tmp_path, monkey
     few = [Candidate(str(n), ScaleMixtureKernel(max_rows=n), is_kernel=True) for n in (400, 100)]
     monkeypatch.setattr(auto.Policy, "candidates", lambda *_: few)
     fit(table, "whole.foliax", "auto")
-    score, die = search.score_held_out, after(2, kill)
-    monkeypatch.setattr(search, "score_held_out", lambda *a: die() or score(*a))
+    score, die = validation.score_held_out, after(2, kill)
+    monkeypatch.setattr(validation, "score_held_out", lambda *a: die() or score(*a))
     with pytest.raises(Killed):
         fit(table, "a.foliax", "auto")
     folder = tmp_path / "a.foliax.run"

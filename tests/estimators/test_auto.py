@@ -22,6 +22,7 @@ from foliax.estimators.auto.members import Member
 from foliax.estimators.auto.policy import Candidate
 from foliax.estimators.auto.search import Search
 from foliax.estimators.auto.selection import prune_members, refit_on_all_rows, stacking_weights
+from foliax.estimators.auto.validation import HeldOutSet
 from foliax.manifolds import Circle, Euclidean, Naturals, Product, Sphere, Stiefel
 from foliax.training import Record
 
@@ -186,7 +187,8 @@ def test_a_kernel_that_cannot_be_refitted_stays(monkeypatch):
     member = Member(Candidate("kernel", spec), fitted, np.zeros(1))
     monkeypatch.setattr(ScaleMixtureKernel, "fit", Failing(MemoryError("too much")).fit)
     everything = Dataset(ANGLES, Circle())
-    how = {"split_here": True, "key": KEY, "record": record}
+    split = HeldOutSet(everything, everything, everything, True, KEY)
+    how = {"validation": split, "key": KEY, "record": record}
     assert refit_on_all_rows([member], everything, Budget(1e9), **how) == [member]
     assert "not refitted on all rows" in record.events[-1]
 
@@ -212,14 +214,16 @@ class Costly(AbstractEstimator):
 
 def test_a_candidate_is_tried_where_its_rows_and_its_work_suffice():
     record, rows = Record(0), Dataset(np.zeros((500, 1)), Circle())
-    search = Search(rows, rows, rows, True, Policy(), Budget(60.0), record, KEY, [served()])
+    split = HeldOutSet(rows, rows, rows, True, KEY)
+    search = Search(rows, split, Policy(), Budget(60.0), record, [served()])
     candidate = Candidate("costly", Costly())
     assert search.is_wanted(candidate, 10.0)
     assert not search.is_wanted(candidate, 9.0)
     assert record.events == [
         "costly: not tried, it needs 10 work units, and 9 of 60 were left for it."
     ]
-    few = dataclasses.replace(search, kept=rows.take(np.arange(499)))
+    fewer = dataclasses.replace(split, kept=rows.take(np.arange(499)))
+    few = dataclasses.replace(search, validation=fewer)
     assert not few.is_wanted(candidate, 1e3)
     none = dataclasses.replace(few, members=[])
     assert none.is_wanted(candidate, 0.0, is_last=True), "where nothing else serves"

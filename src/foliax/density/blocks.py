@@ -90,12 +90,15 @@ def split_blocks(
     return rows[~held[rows]], rows[held[rows]][:max_held_out]
 
 
-def assign_folds(blocks: Int[np.ndarray, " n"], folds: int) -> Int[np.ndarray, " n"]:
+def assign_folds(
+    blocks: Int[np.ndarray, " n"], folds: int, *, key: PRNGKeyArray | None = None
+) -> Int[np.ndarray, " n"]:
     """Assign whole blocks to folds of similar numbers of rows.
 
     Args:
         blocks: The label of each row's block.
         folds: The number of folds; with fewer blocks, each block is a fold.
+        key: Chooses the order of blocks of the same size; by default that of their labels.
 
     Returns:
         The number of each row's fold.
@@ -103,7 +106,10 @@ def assign_folds(blocks: Int[np.ndarray, " n"], folds: int) -> Int[np.ndarray, "
     _, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
     rows_in_fold = np.zeros(min(folds, len(sizes)), int)
     fold = np.zeros(len(sizes), int)
-    for number in np.argsort(-sizes, kind="stable"):
+    order = np.arange(len(sizes))
+    if key is not None:
+        order = np.asarray(jax.random.permutation(key, len(sizes)))
+    for number in order[np.argsort(-sizes[order], kind="stable")]:
         fold[number] = np.argmin(rows_in_fold)
         rows_in_fold[fold[number]] += sizes[number]
     return fold[block.reshape(-1)]

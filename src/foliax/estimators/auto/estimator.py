@@ -16,7 +16,6 @@ from ...training import Callback, Record
 from ...training.history import CUT_SHORT
 from ..base import (
     MAX_HELD_OUT_ROWS,
-    MIN_ROWS_TO_HOLD_OUT,
     AbstractEstimator,
     FitResult,
     named_estimator,
@@ -26,6 +25,7 @@ from .budget import Budget, Deadline
 from .policy import Policy
 from .search import Search
 from .selection import build_stack, refit_on_all_rows, stacking_weights
+from .validation import choose_validation
 
 POLICY = Policy()
 CUT_EVENT = (
@@ -74,13 +74,18 @@ class Auto(AbstractEstimator):
     result. A flow is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond
     20,000 rows the mixture comes first, or the flow where no mixture serves.
 
-    Rows of one block are held out together. If consecutive rows are much alike, as in a time
+    Rows of one block are held out together. With at least 10 blocks, candidates are scored by five
+    random folds of whole blocks: each fold scores fits to the other four. So all blocks choose the
+    members and their weights, and the claimed score uses members and weights of the other folds.
+    Every chosen member is then fitted to all rows. These fits share the time limit. If consecutive
+    rows are much alike, as in a time
     series, and no blocks are given, blocks of consecutive rows are; an event says so.
 
     Args:
         time_limit: Seconds for everything, on a machine like the calibrated one.
-        validation_fraction: Share of the rows held out, where no held-out rows are given.
-        max_held_out: The most rows held out.
+        validation_fraction: Share of the rows held out, where no held-out rows are given and folds
+            are not used.
+        max_held_out: The most rows held out, in all folds together.
         flow: The flow to try.
     """
 
@@ -112,24 +117,26 @@ class Auto(AbstractEstimator):
         began = time.monotonic()
         deadline = Deadline(POLICY.cut_factor * self.time_limit + POLICY.cut_seconds)
         split_key, score_key, *keys = jax.random.split(key, 2 + 4)
-        kept, held_out = data, validation
-        split_here = validation is None and len(data) >= MIN_ROWS_TO_HOLD_OUT
-        if split_here:
-            kept, held_out = data.split(
-                self.validation_fraction, key=split_key, max_held_out=self.max_held_out
-            )
+        how = choose_validation(
+            data,
+            validation,
+            fraction=self.validation_fraction,
+            max_held_out=self.max_held_out,
+            key=split_key,
+            score_key=score_key,
+        )
         record, budget = Record(0), Budget.from_seconds(self.time_limit)
-        search = Search(data, kept, held_out, split_here, POLICY, budget, record, score_key)
-        candidates = POLICY.candidates(len(kept), data.manifold, self.flow)
+        search = Search(data, how, POLICY, budget, record)
+        candidates = POLICY.candidates(how.n_rows, data.manifold, self.flow)
         callbacks = [*callbacks, deadline]
         search.run(candidates, keys, callbacks)
         if not search.members:
             raise ValueError(" ".join(record.events) or f"Nothing serves {data.manifold}.")
-        weights = stacking_weights(search.members, held_out, record)
+        weights = stacking_weights(search.members, how.scored, record, how.groups)
         chosen = [m for m, weight in zip(search.members, weights, strict=True) if weight > 0]
-        if not record.stopped:
-            how = {"split_here": split_here, "record": record, "callbacks": callbacks}
-            chosen = refit_on_all_rows(chosen, data, budget, key=keys[0], **how)
+        if how.refits_all or not record.stopped:
+            shared = {"validation": how, "record": record, "callbacks": callbacks}
+            chosen = refit_on_all_rows(chosen, data, budget, key=keys[0], **shared)
             record.stopped = record.stopped or "done"
         if record.stopped == CUT_SHORT:
             record.events.append(CUT_EVENT.format(deadline.seconds, self.time_limit))

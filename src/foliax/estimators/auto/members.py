@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset
-from ...manifolds import AbstractManifold
 from ...manifolds.row_errors import name_rows
 from ..base import FitResult
 from .policy import Candidate
@@ -44,15 +43,6 @@ class Member(NamedTuple):
         """Nats that the member must gain on held-out rows."""
         times = max(1.0, self.evaluation_work / GAIN_WORK_UNITS)
         return min(MAX_GAIN_NATS, MIN_GAIN_NATS * times)
-
-    def refit_work(self, n: int, manifold: AbstractManifold, *, split_here: bool) -> float:
-        """Work units of a refit on all n rows; 0 where there is none.
-
-        `split_here`: whether the held-out rows were taken from the given ones.
-        """
-        estimator = self.candidate.estimator
-        refits = split_here and estimator.uses_all_rows(n)
-        return estimator.fit_work(n, manifold) if refits else 0.0
 
 
 def score_held_out(

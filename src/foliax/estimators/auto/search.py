@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from ...density import Dataset
 from ...training import Callback, Record
-from ...training.callbacks import find_reason_to_stop, find_result
+from ...training.callbacks import find_reason_to_stop
 from ...training.history import CUT_SHORT, INTERRUPTED
-from ..base import AbstractEstimator, FitResult, UnsupportedManifoldError
+from ..base import UnsupportedManifoldError
 from .budget import Budget
-from .members import Member, score_held_out
+from .members import Member
 from .policy import Candidate, Policy
-from .selection import FAILURES
+from .selection import FAILURES, add_details
+from .validation import AbstractValidation
 
 
 @dataclasses.dataclass
@@ -25,23 +25,17 @@ class Search:
 
     Args:
         data: All rows.
-        kept: The rows that candidates are fitted to.
-        held_out: The rows that score them, if there are any.
-        split_here: Whether the held-out rows were taken from `data`.
+        validation: How candidates are scored.
         policy: The shares of the candidates.
         budget: The work of the whole run.
         record: Gets an event for each candidate.
-        score_key: Chooses the noise of log densities.
     """
 
     data: Dataset
-    kept: Dataset
-    held_out: Dataset | None
-    split_here: bool
+    validation: AbstractValidation
     policy: Policy
     budget: Budget
     record: Record
-    score_key: PRNGKeyArray
     members: list[Member] = dataclasses.field(default_factory=list)
 
     def run(
@@ -66,8 +60,7 @@ class Search:
 
     def _work_for(self, candidate: Candidate, *, leads: bool) -> float:
         """Work units that a candidate may use; members keep some to be refitted."""
-        n, manifold = len(self.data), self.data.manifold
-        refits = (m.refit_work(n, manifold, split_here=self.split_here) for m in self.members)
+        refits = (self.validation.refit_work(m.candidate.estimator) for m in self.members)
         left, reserved = self.budget.left, sum(refits, 0.0)
         return self.policy.work_for(candidate.name, left, reserved, leads=leads)
 
@@ -76,10 +69,10 @@ class Search:
         has_kernel = any(member.candidate.is_kernel for member in self.members)
         if (candidate.is_kernel and not has_kernel) or (is_last and not self.members):
             return True
-        estimator, n = candidate.estimator, len(self.kept)
-        if self.held_out is None or n < estimator.min_rows:
+        estimator, n = candidate.estimator, self.validation.n_rows
+        if self.validation.scored is None or n < estimator.min_rows:
             return False
-        needed = estimator.min_work(n, self.kept.manifold)
+        needed = self.validation.n_fits * estimator.min_work(n, self.data.manifold)
         if work < needed:
             self.record.events.append(
                 f"{candidate.name}: not tried, it needs {needed:.0f} work units, and "
@@ -95,13 +88,11 @@ class Search:
         callbacks: Sequence[Callback],
     ) -> None:
         """Fit and score a candidate."""
-        for callback in callbacks:
-            callback.on_candidate(candidate.name)
-        n, manifold = len(self.kept), self.kept.manifold
-        estimator = candidate.estimator.within(work, n, manifold)
-        modelled = estimator.fit_work(n, manifold)
+        n, manifold = self.validation.n_rows, self.data.manifold
+        estimator = candidate.estimator.within(work / self.validation.n_fits, n, manifold)
+        modelled = self.validation.n_scoring_fits * estimator.fit_work(n, manifold)
         try:
-            result, scores = self._fit(candidate.name, estimator, key, callbacks)
+            result, scores = self.validation.fit(candidate.name, estimator, key, callbacks)
         except UnsupportedManifoldError:
             return
         except FAILURES as error:
@@ -110,35 +101,18 @@ class Search:
             return
         coarse = result.density.with_budget("coarse").evaluation_work
         self.budget.spend((result.record.work or modelled) + coarse * len(scores))
+        self._note(candidate.name, result.record)
+        if self.members and len(scores) < len(self.members[0].scores):
+            self.record.events.append(f"{candidate.name}: left out, not all folds were fitted.")
+            return
         each = coarse * len(self.data)
         fitted = candidate._replace(estimator=estimator)
         self.members.append(Member(fitted, result, scores, each))
-        self._note(candidate.name, result.record)
-
-    def _fit(
-        self,
-        name: str,
-        estimator: AbstractEstimator,
-        key: PRNGKeyArray,
-        callbacks: Sequence[Callback],
-    ) -> tuple[FitResult, Float[np.ndarray, " h"]]:
-        """Fit and score a candidate, unless an earlier run has done so."""
-        if (kept := find_result(callbacks, name)) is not None:
-            return kept
-        result = estimator.fit(
-            self.kept,
-            key=key,
-            validation=self.held_out,
-            callbacks=[callback.for_part(name) for callback in callbacks],
-        )
-        scores = score_held_out(result.density, self.held_out, self.score_key)
-        for callback in callbacks:
-            callback.keep_result(name, result, scores)
-        return result, scores
 
     def _note(self, name: str, found: Record) -> None:
         """Add the record of a candidate to that of the run."""
-        self.record.events += [f"{name}: {found.seconds:.1f} s", *found.events]
-        self.record.history += found.history
+        self.record.events.append(f"{name}: {found.seconds:.1f} s")
+        if not self.validation.refits_all:
+            add_details(self.record, found)
         if found.stopped in (INTERRUPTED, CUT_SHORT):
             self.record.stopped = found.stopped

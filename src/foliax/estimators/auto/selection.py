@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset
 from ...manifolds.row_errors import name_rows
 from ...training import Callback, Record, TrainingDivergedError
 from ...training.callbacks import find_reason_to_stop, find_result
+from ...training.history import CUT_SHORT, INTERRUPTED
 from ..base import FitError, FitResult
 from ..broad import build_broad_stack, describe_broad
 from ..weights import mixture_weights
 from .budget import Budget
 from .members import MIN_GAIN_NATS, Member
+from .validation import AbstractValidation
+
+Choose = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
+"""Finds the weights of members and their score from scores and weights of rows."""
 
 FAILURES = (
     FitError,
@@ -29,23 +35,31 @@ FAILURES = (
 
 
 def stacking_weights(
-    members: list[Member], held_out: Dataset | None, record: Record
+    members: list[Member],
+    scored: Dataset | None,
+    record: Record,
+    folds: Int[np.ndarray, " h"] | None = None,
 ) -> Float[np.ndarray, " k"]:
-    """Weight the members by held-out likelihood; one alone where the mixture is no better."""
-    if held_out is None:
+    """Weight the members by held-out likelihood; one alone where the mixture is no better.
+
+    Args:
+        members: Those that were fitted.
+        scored: The rows of their scores; a run that was stopped scores only the first.
+        record: Gets events, and the score of the mixture.
+        folds: The fold of each row, if members are scored by folds.
+    """
+    if scored is None:
         record.best_validation = members[0].result.record.best_validation
         return np.eye(len(members))[0]
-    weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
+    scored = scored.take(np.arange(len(members[0].scores)))
+    weights = np.ones(len(scored)) if scored.weights is None else scored.weights
     scores = np.stack([m.scores for m in members], axis=1).astype(float)
-    work = [m.result.density.work for m in members]
-    with name_rows(held_out.names):
-        pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
-    for number, member in enumerate(members):
-        alone = float(np.average(member.scores, weights=weights))
-        record.events.append(f"held-out log density of the {member.name}: {alone:.4f}")
-        too_slow = pi[number] == 0 and member.required_gain > MIN_GAIN_NATS
-        if alone >= score + (member.required_gain if too_slow else 0.0):
-            pi, score = np.eye(len(members))[number], alone
+    with name_rows(scored.names):
+        pi, score = choose_weights(members, scores, weights)
+    record.events += [
+        f"held-out log density of the {m.name}: {np.average(m.scores, weights=weights):.4f}"
+        for m in members
+    ]
     record.events += [
         f"{m.name}: left out, because it gains less than {m.required_gain:.4f} nats and takes "
         f"about {m.evaluation_work:.0f} s to evaluate as many rows as were given."
@@ -54,15 +68,45 @@ def stacking_weights(
     ]
     named = [f"{p:.3f} {m.name}" for p, m in zip(pi, members, strict=True) if p > 0]
     record.events.append(f"held-out log density of the stack ({', '.join(named)}): {score:.4f}")
-    if held_out.blocks is not None and len(np.unique(held_out.blocks)) > 1:
-        score = score_by_other_blocks(scores[:, pi > 0], weights, held_out.blocks)
+    if folds is not None:
+        choose = partial(choose_weights, members)
+        score = score_by_other_blocks(scores, weights, folds[: len(scores)], choose)
+        record.events.append(f"the same with members and weights from the other folds: {score:.4f}")
+    elif scored.blocks is not None and len(np.unique(scored.blocks)) > 1:
+        score = score_by_other_blocks(scores[:, pi > 0], weights, scored.blocks)
         record.events.append(f"the same with weights from the other blocks: {score:.4f}")
     record.best_validation = -score
     return pi
 
 
+def choose_weights(
+    members: list[Member], scores: Float[np.ndarray, "h k"], weights: Float[np.ndarray, " h"]
+) -> tuple[Float[np.ndarray, " k"], float]:
+    """Prune and weight members by their scores of some rows.
+
+    Args:
+        members: Those that were fitted.
+        scores: Held-out log densities of each member.
+        weights: Of the held-out rows.
+
+    Returns:
+        The weights, 0 for members left out, and the mean log density of the mixture.
+    """
+    work = [m.result.density.work for m in members]
+    pi, score = prune_members(scores, weights, work, [m.required_gain for m in members])
+    for number, member in enumerate(members):
+        alone = float(np.average(scores[:, number], weights=weights))
+        too_slow = pi[number] == 0 and member.required_gain > MIN_GAIN_NATS
+        if alone >= score + (member.required_gain if too_slow else 0.0):
+            pi, score = np.eye(len(members))[number], alone
+    return pi, score
+
+
 def score_by_other_blocks(
-    scores: Float[np.ndarray, "h k"], weights: Float[np.ndarray, " h"], blocks: np.ndarray
+    scores: Float[np.ndarray, "h k"],
+    weights: Float[np.ndarray, " h"],
+    blocks: np.ndarray,
+    choose: Choose | None = None,
 ) -> float:
     """Score each block by a mixture whose weights come from the other blocks.
 
@@ -72,17 +116,19 @@ def score_by_other_blocks(
     Args:
         scores: Held-out log densities of each member.
         weights: Of the held-out rows.
-        blocks: The label of each row's block.
+        blocks: The label of each row's block or fold.
+        choose: Finds the weights of members from scores and weights of rows; by default by EM.
 
     Returns:
         The mean log density.
     """
+    choose = choose or partial(mixture_weights, prior=1.0)
     found = np.empty(len(scores))
     for label in np.unique(blocks):
         here = blocks == label
         # All other blocks may have weight 0; the weights then come from this one.
         used = ~here if weights[~here].any() else here
-        pi, _ = mixture_weights(scores[used], weights[used], prior=1.0)
+        pi, _ = choose(scores[used], weights[used])
         with np.errstate(divide="ignore"):
             found[here] = np.logaddexp.reduce(scores[here] + np.log(pi), axis=1)
     return float(np.average(found, weights=weights))
@@ -125,39 +171,67 @@ def refit_on_all_rows(
     data: Dataset,
     budget: Budget,
     *,
-    split_here: bool,
+    validation: AbstractValidation,
     key: PRNGKeyArray,
     record: Record,
     callbacks: Sequence[Callback] = (),
 ) -> list[Member]:
-    """Refit the kernels on all rows after stacking, while work is left.
+    """Refit members on all rows after stacking.
+
+    After folds all members are refitted. After one held-out set only kernels are, while work is
+    left.
 
     Args:
         members: Those that were chosen.
         data: All rows.
         budget: The work of the run.
-        split_here: Whether the held-out rows were taken from `data`.
+        validation: How they were scored.
         key: Chooses what is random in a fit.
         record: Gets an event for each refit.
         callbacks: Asked before each refit whether to stop.
     """
     found = []
     for member in members:
-        work = member.refit_work(len(data), data.manifold, split_here=split_here)
-        if 0 < work <= budget.left and (reason := find_reason_to_stop(callbacks)):
+        work = validation.refit_work(member.candidate.estimator)
+        is_wanted = validation.refits_all or 0 < work <= budget.left
+        if is_wanted and (reason := record.stopped or find_reason_to_stop(callbacks)):
             record.stopped = reason
             record.events.append(f"{member.name}: not refitted on all rows, {reason}.")
-        elif 0 < work <= budget.left:
+        elif is_wanted:
             budget.spend(work)
-            try:
-                result = _refit(member, data, key, callbacks)
-                member = member._replace(result=result)
-                event = f"refitted on all {len(data)} rows, {result.record.seconds:.1f} s"
-            except FAILURES as error:
-                event = f"not refitted on all rows. {error}"
-            record.events.append(f"{member.name}: {event}")
+            member = _replace_fit(member, data, key, record, callbacks)
+        if validation.refits_all:
+            add_details(record, member.result.record)
         found.append(member)
     return found
+
+
+def _replace_fit(
+    member: Member,
+    data: Dataset,
+    key: PRNGKeyArray,
+    record: Record,
+    callbacks: Sequence[Callback],
+) -> Member:
+    """Replace a member's fit by one to all rows; it stays as it is where that fails or stops."""
+    try:
+        result = _refit(member, data, key, callbacks)
+    except FAILURES as error:
+        record.events.append(f"{member.name}: not refitted on all rows. {error}")
+        return member
+    if result.record.stopped in (INTERRUPTED, CUT_SHORT):
+        record.stopped = result.record.stopped
+        record.events.append(f"{member.name}: not refitted on all rows, {record.stopped}.")
+        return member
+    seconds = result.record.seconds
+    record.events.append(f"{member.name}: refitted on all {len(data)} rows, {seconds:.1f} s")
+    return member._replace(result=result)
+
+
+def add_details(record: Record, found: Record) -> None:
+    """Add the events and the history of a member to the record of the run."""
+    record.events += found.events
+    record.history += found.history
 
 
 def _refit(
@@ -167,7 +241,8 @@ def _refit(
     name = f"{member.name} on all rows"
     if (kept := find_result(callbacks, name)) is not None:
         return kept[0]
-    result = member.candidate.estimator.fit(data, key=key)
+    parts = [callback.for_part(name) for callback in callbacks]
+    result = member.candidate.estimator.fit(data, key=key, callbacks=parts)
     for callback in callbacks:
         callback.keep_result(name, result, np.zeros(0))
     return result
