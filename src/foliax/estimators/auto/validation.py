@@ -232,7 +232,7 @@ def has_enough_blocks(data: Dataset) -> bool:
     if data.blocks is None:
         return False
     sizes = np.unique(data.blocks, return_counts=True)[1]
-    largest = sizes.max()
+    largest = int(sizes.max())
     return len(sizes) >= MIN_BLOCKS and 1 < largest <= MAX_BLOCK_FRACTION * len(data)
 
 
