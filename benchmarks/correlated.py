@@ -7,7 +7,8 @@ the score of the fresh blocks: means over all folds, and over random assignments
 since a single one differs by 0.1 nats or more. Claims with blocks must be within 0.1 nats of the
 fresh scores. It also prints what `foliax check` says about the rows.
 
-Arguments name models and trajectories; by default all run. Each result is stored in
+Arguments name models, trajectories and ways to fit ("blocks", "independent rows"); by default all
+run. Each result is stored in
 benchmarks/results/correlated.json when it ends; `--show` only prints what is stored.
 
 The trajectories belong to the tests of evo 1.38.1 (Grupp 2017), which `make benchmarks` downloads
@@ -42,9 +43,11 @@ RESULTS = Path(__file__).parent / "results" / "correlated.json"
 MODELS: dict[str, tuple[AbstractEstimator, int]] = {
     "kernel": (ScaleMixtureKernel(), 3),
     "local kernel": (LocalKernel(), 1),
-    "auto": (Auto(time_limit=60.0), 1),
+    "auto": (Auto(time_limit=60.0), 3),
 }
 """Estimators, and how many random assignments of blocks to folds are averaged."""
+WAYS = {"independent rows": False, "blocks": True}
+"""Ways to fit, and whether each uses blocks."""
 BLOCKS, FOLDS = 50, 10
 MAX_DIFFERENCE_NATS = 0.1
 """How far a claim with blocks may be from the score of fresh blocks."""
@@ -138,14 +141,14 @@ def check_order(rows: np.ndarray) -> list[str]:
 def run(names: list[str], archive: Path) -> None:
     models = [name for name in MODELS if name in names] or list(MODELS)
     trajectories = [name for name in TRAJECTORIES if name in names] or list(TRAJECTORIES)
+    ways = [name for name in WAYS if name in names] or list(WAYS)
     for name in trajectories:
         rows = read_rotations(name, archive)
         store(f"{name} | check", {"rows": len(rows), "findings": check_order(rows)})
         for model in models:
-            for use_blocks in (False, True):
-                how = "blocks" if use_blocks else "independent rows"
+            for how in ways:
                 estimator, assignments = MODELS[model]
-                found = score_model(rows, estimator, use_blocks, assignments)
+                found = score_model(rows, estimator, WAYS[how], assignments)
                 store(f"{name} | {model} | {how}", found)
                 show(f"{name} | {model} | {how}")
 
@@ -180,11 +183,11 @@ def show(name: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="models and trajectories")
+    parser.add_argument("names", nargs="*", help="models, trajectories and ways to fit")
     parser.add_argument("--show", action="store_true", help="only print stored results")
     parser.add_argument("--data", type=Path, default=ARCHIVE, help="evo's source distribution")
     options = parser.parse_args()
-    unknown = set(options.names) - set(MODELS) - set(TRAJECTORIES)
+    unknown = set(options.names) - set(MODELS) - set(TRAJECTORIES) - set(WAYS)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if options.show:

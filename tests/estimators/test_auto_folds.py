@@ -9,12 +9,13 @@ import pytest
 from foliax.density import Dataset
 from foliax.estimators import AbstractEstimator, Auto, FitError, FitResult, ScaleMixtureKernel
 from foliax.estimators.auto import Policy, validation
+from foliax.estimators.auto.members import Member, credit_refits
 from foliax.estimators.auto.policy import Candidate
 from foliax.estimators.auto.selection import score_by_other_blocks
 from foliax.estimators.auto.validation import BlockFolds, HeldOutSet, choose_validation
 from foliax.evaluation.estimate import mean_and_error
 from foliax.manifolds import Circle
-from foliax.training import Callback
+from foliax.training import Callback, Record
 from foliax.training.history import CUT_SHORT
 
 KEY = jax.random.key(0)
@@ -128,6 +129,33 @@ def test_chosen_members_are_fitted_to_all_rows(monkeypatch):
     total = sum(len(spec.fits) - folds for spec in (first, second))
     assert len(refits) == total >= 1
     assert any("members and weights from the other folds" in e for e in fitted.record.events)
+
+
+def test_a_kernel_of_all_rows_claims_its_own_cross_validation(monkeypatch):
+    """Folds leave out a fifth of the blocks at a time: on a random walk that is far too much."""
+    fitted = use(monkeypatch, kernel=KERNEL).fit(DATA, key=KEY)
+    alone = KERNEL.fit(DATA, key=jax.random.split(KEY, 6)[2])
+    assert fitted.record.best_validation == pytest.approx(alone.record.best_validation, abs=1e-4)
+    assert any("after the refits" in event for event in fitted.record.events)
+
+
+def test_refits_are_credited_by_weight():
+    density = KERNEL.fit(DATA, key=KEY).density
+
+    def member(best, scores, is_kernel=True):
+        record = Record(0)
+        record.best_validation = -best
+        return Member(Candidate("one", KERNEL, is_kernel), FitResult(density, record), scores)
+
+    scores = np.array([1.0, 3.0, 3.0])
+    rows = Dataset(DATA.rows[:3], CIRCLE, weights=np.array([2.0, 1.0, 1.0]))
+    before = [member(0.0, scores), member(0.0, scores), member(0.0, scores, False)]
+    after = [member(7.0, scores), before[1], member(9.0, scores, False)]
+    record = Record(0)
+    record.best_validation = -1.0
+    credit_refits(before, after, np.array([0.25, 0.25, 0.5]), rows, record)
+    # Only the first is a kernel that was refitted: 1 + 0.25 (7 − 2).
+    assert record.best_validation == pytest.approx(-2.25)
 
 
 def test_work_is_shared_by_all_fits(monkeypatch):

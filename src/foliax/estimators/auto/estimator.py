@@ -22,6 +22,7 @@ from ..base import (
 )
 from ..dequantized_flow import FLOW, DequantizedFlow
 from .budget import Budget, Deadline
+from .members import credit_refits
 from .policy import Policy
 from .search import Search
 from .selection import build_stack, refit_on_all_rows, stacking_weights
@@ -77,9 +78,10 @@ class Auto(AbstractEstimator):
     Rows of one block are held out together. With at least 10 blocks, candidates are scored by five
     random folds of whole blocks: each fold scores fits to the other four. So all blocks choose the
     members and their weights, and the claimed score uses members and weights of the other folds.
-    Every chosen member is then fitted to all rows. These fits share the time limit. If consecutive
-    rows are much alike, as in a time
-    series, and no blocks are given, blocks of consecutive rows are; an event says so.
+    Every chosen member is then fitted to all rows; a kernel's claim is then that of its own
+    cross-validation, which leaves out fewer blocks at a time. These fits share the time limit. If
+    consecutive rows are much alike, as in a time series, and no blocks are given, blocks of
+    consecutive rows are; an event says so.
 
     Args:
         time_limit: Seconds for everything, on a machine like the calibrated one.
@@ -136,7 +138,11 @@ class Auto(AbstractEstimator):
         chosen = [m for m, weight in zip(search.members, weights, strict=True) if weight > 0]
         if how.refits_all or not record.stopped:
             shared = {"validation": how, "record": record, "callbacks": callbacks}
-            chosen = refit_on_all_rows(chosen, data, budget, key=keys[0], **shared)
+            refitted = refit_on_all_rows(chosen, data, budget, key=keys[0], **shared)
+            if how.refits_all and how.scored is not None:
+                kept = weights[weights > 0]
+                credit_refits(chosen, refitted, kept, how.scored, record)
+            chosen = refitted
             record.stopped = record.stopped or "done"
         if record.stopped == CUT_SHORT:
             record.events.append(CUT_EVENT.format(deadline.seconds, self.time_limit))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from ...density import AbstractDensity, Dataset
 from ...manifolds.row_errors import name_rows
+from ...training import Record
 from ..base import FitResult
 from .policy import Candidate
 
@@ -55,3 +57,38 @@ def score_held_out(
     coarse = density.with_budget("coarse")
     with name_rows(held_out.names):
         return coarse.evaluate(held_out.rows, **how, max_rounds=SCORE_ROUNDS).value
+
+
+def credit_refits(
+    members: Sequence[Member],
+    refitted: Sequence[Member],
+    weights: Float[np.ndarray, " k"],
+    scored: Dataset,
+    record: Record,
+) -> None:
+    """Add to the held-out log density what kernels gain by refits on all rows.
+
+    Scores by folds are too low for a refit: each fold leaves out a fifth of the blocks. A kernel's
+    own cross-validation leaves out one block at a time, or a tenth of the blocks. Where the log
+    densities of member k rise by δ_k, those of the mixture rise by Σ_k π_k δ_k to first order,
+    because EM makes π_k the mean responsibility. Members that are no kernels count as δ = 0.
+
+    Args:
+        members: The chosen members, as folds scored them.
+        refitted: The same after the refits.
+        weights: The members' weights π.
+        scored: The rows of the scores; a run that was stopped scores only the first.
+        record: Gets the new score, and an event.
+    """
+    gain = 0.0
+    for before, after, weight in zip(members, refitted, weights, strict=True):
+        if after.candidate.is_kernel and after.result is not before.result:
+            rows = scored.take(np.arange(len(before.scores)))
+            by_folds = np.average(before.scores, weights=rows.weights)
+            gain -= float(weight * (after.result.record.best_validation + by_folds))
+    if gain:
+        record.best_validation -= gain
+        record.events.append(
+            f"held-out log density after the refits: {-record.best_validation:.4f}, since kernels "
+            "of all rows leave out fewer blocks at a time."
+        )
