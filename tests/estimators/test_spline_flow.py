@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from foliax import io
-from foliax.density import Dataset
+from foliax.density import Dataset, Members, Stacked
 from foliax.density.covered import CoveredDensity, sample_base
 from foliax.estimators import SplineFlow, UnsupportedManifoldError, get_estimator
+from foliax.estimators.spline_flow import _upgrade
 from foliax.evaluation import mean_and_error
 from foliax.flows.manifold.block_splines import BlockSplines
 from foliax.manifolds import (
@@ -33,7 +34,7 @@ from foliax.training import Training, partition
 
 KEY = jax.random.key(0)
 SHORT = Training(steps=60, batch_size=64, eval_every=20, learning_rate=1e-2, warmup=5, ema=0.9)
-SMALL = SplineFlow(layers=3, width=8, depth=1, bins=4, training=SHORT)
+SMALL = SplineFlow(layers=3, width=8, depth=1, bins=4, members=1, training=SHORT)
 COMPACT = {
     "S2": Sphere(2),
     "S5": Sphere(5),
@@ -161,6 +162,40 @@ def test_inverse_of_the_splines():
         gap = np.abs(back - x)
         gap[4:6] = np.minimum(gap[4:6], 2 * np.pi - gap[4:6])
         assert gap.max() < 1e-3
+
+
+def test_members_are_trained_side_by_side_and_give_their_mean():
+    data = Dataset(mixed_rows(400), MIXED)
+    rows = jnp.asarray(mixed_rows(40, seed=3), jnp.float32)
+    parts = [shaken(SMALL.build(data, key=jax.random.key(k)), 0.1 + 0.1 * k) for k in range(3)]
+    joint = Members(*parts)
+    each = np.stack([part.log_prob(rows).value for part in parts])
+    assert np.ptp(each, axis=0).max() > 0.1
+    mean = np.logaddexp.reduce(each) - np.log(3)
+    for density in (joint, joint.separate()):
+        np.testing.assert_allclose(density.log_prob(rows).value, mean, atol=1e-4)
+        np.testing.assert_allclose(density.log_prob(rows[0]).value, mean[0], atol=1e-4)
+    np.testing.assert_allclose(joint.log_prob_each(rows), each, atol=1e-4)
+    assert joint.work == joint.separate().work == 3 * parts[0].work
+    fitted = dataclasses.replace(SMALL, members=3).fit(data, key=KEY).density
+    assert isinstance(fitted, Stacked)
+    assert len({part.log_prob(rows[0]).value.item() for part in fitted.members}) == 3
+
+
+def test_rows_one_by_one_have_the_values_of_all_at_once():
+    density = shaken(SMALL.build(Dataset(mixed_rows(400), MIXED), key=KEY))
+    rows = jnp.asarray(mixed_rows(5, seed=3), jnp.float32)
+    one_by_one = np.array([density.log_prob(row).value for row in rows])
+    np.testing.assert_allclose(density.log_prob(rows).value, one_by_one, atol=1e-5)
+    slopes = jax.vmap(jax.grad(lambda row: density.log_prob(row).value))(rows)
+    assert np.isfinite(slopes[:, :5]).all()
+    assert np.abs(slopes[:, :5]).max() > 0.1
+
+
+def test_settings_of_older_files_have_one_member():
+    stored = {"layers": 3, "width": 8, "depth": 1, "bins": 4}
+    assert _upgrade(stored)["members"] == 1
+    assert _upgrade(stored | {"members": 2})["members"] == 2
 
 
 def test_the_condition_matters():

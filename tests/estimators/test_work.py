@@ -109,14 +109,13 @@ def test_less_work_means_fewer_rows_steps_and_components():
     ("n", "manifold", "expected"),
     [
         (900, "S²", ["kernel", "local kernel", "mixture"]),
-        (9000, "S²", ["kernel", "local kernel", "mixture"]),
-        (9000, "mixed", ["kernel", "local kernel"]),
-        (98_000, "S²", ["mixture", "kernel", "local kernel"]),
-        (98_000, "mixed", ["flow", "local kernel"]),
+        (9000, "S²", ["kernel", "local kernel", "mixture", "spline flow"]),
+        (9000, "mixed", ["kernel", "local kernel", "spline flow"]),
+        (98_000, "S²", ["mixture", "spline flow", "kernel"]),
+        (98_000, "mixed", ["spline flow", "local kernel"]),
     ],
 )
 def test_the_default_limit_suffices_for_these_candidates(n, manifold, expected):
-    """As measured by benchmarks/results/scaling.json before there was a cost model."""
     where, left, tried = MANIFOLDS[manifold], Auto().time_limit, []
     policy = Policy()
     candidates = policy.candidates(n, where, Auto().flow)

@@ -39,7 +39,7 @@ flows.BlockSplines networks frames linear orders blocks bins
 flows.CellSplines networks location scale bins
 density.Standardizer location scale
 density.CoveredDensity manifold cover flow cell_flow coordinates features condition
-estimators.SplineFlow layers width depth bins training validation_fraction
+estimators.SplineFlow layers width depth bins members training validation_fraction
 manifolds.NarrowAngles working centre scale narrow wide
 manifolds.Rodrigues working centre scale
 manifolds.ScaledChart working manifold location scale

@@ -22,6 +22,7 @@ from .integrate import (
 )
 from .localized import LocalizedDensity
 from .log_prob import LogProb
+from .members import Members
 from .mixture import Stacked
 from .pushforward import PushForward
 from .target import AbstractTarget
@@ -38,6 +39,7 @@ __all__ = [
     "Integrand",
     "LocalizedDensity",
     "LogProb",
+    "Members",
     "MonteCarlo",
     "Own",
     "PushForward",

@@ -62,7 +62,7 @@ class AbstractDensity(eqx.Module):
         if y.ndim == 1:
             return self._log_prob(y, condition=condition, key=key)
         keys = None if key is None else jax.random.split(key, len(y))
-        return jax.vmap(lambda y, c, k: self._log_prob(y, condition=c, key=k))(y, condition, keys)
+        return self._log_prob_batch(y, condition=condition, keys=keys)
 
     def sample(
         self,
@@ -111,6 +111,18 @@ class AbstractDensity(eqx.Module):
         self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
         """Log density of one point."""
+
+    def _log_prob_batch(
+        self,
+        rows: Float[Array, "n size"],
+        *,
+        condition: Float[Array, "n c"] | None = None,
+        keys: Key[Array, " n"] | None = None,
+    ) -> LogProb:
+        """Log densities of a few rows at once, each with its own key."""
+        return jax.vmap(lambda y, c, k: self._log_prob(y, condition=c, key=k))(
+            rows, condition, keys
+        )
 
     @abc.abstractmethod
     def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:

@@ -75,8 +75,18 @@ def rows_at_once(density: Any) -> int:
 
 @eqx.filter_jit
 def _log_prob_batch(density, rows, row_ids, condition, key) -> LogProb:
-    def log_prob(row):
-        y, row_id, condition = row
-        return density._log_prob(y, condition=condition, key=jax.random.fold_in(key, row_id))
+    def log_prob(some):
+        rows, row_ids, condition = some
+        keys = jax.vmap(lambda row_id: jax.random.fold_in(key, row_id))(row_ids)
+        return density._log_prob_batch(rows, condition=condition, keys=keys)
 
-    return jax.lax.map(log_prob, (rows, row_ids, condition), batch_size=rows_at_once(density))
+    inputs, count = (rows, row_ids, condition), rows_at_once(density)
+    whole = len(rows) // count * count
+    parts = []
+    if whole:
+        chunks = jax.tree.map(lambda a: a[:whole].reshape(-1, count, *a.shape[1:]), inputs)
+        found = jax.lax.map(log_prob, chunks)
+        parts.append(jax.tree.map(lambda a: a.reshape(whole, *a.shape[2:]), found))
+    if whole < len(rows):
+        parts.append(log_prob(jax.tree.map(lambda a: a[whole:], inputs)))
+    return jax.tree.map(lambda *each: jnp.concatenate(each), *parts)

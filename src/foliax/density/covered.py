@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from ..flows.manifold.block_splines import BlockSplines
 from ..flows.manifold.cell_splines import CellSplines, log_logistic
@@ -18,7 +20,7 @@ from ..registry import storable
 from .base import AbstractDensity, Condition, Point
 from .log_prob import LogProb
 
-Scalar = Float[Array, ""]
+Scalar = Float[Array, "*rows"]
 
 
 @storable("density.Standardizer")
@@ -31,16 +33,22 @@ class Standardizer(eqx.Module):
     def __init__(self, location: Float[Array, " k"], scale: Float[Array, " k"]):
         self.location, self.scale = paramax.NonTrainable(location), paramax.NonTrainable(scale)
 
-    def __call__(self, v: Float[Array, " k"]) -> Float[Array, " k"]:
+    def __call__(self, v: Float[Array, "k *rows"]) -> Float[Array, "k *rows"]:
         """Return (v − location)/scale."""
-        return (v - paramax.unwrap(self.location)) / paramax.unwrap(self.scale)
+        location, scale = self._beside(v)
+        return (v - location) / scale
 
-    def invert(self, t: Float[Array, " k"]) -> Float[Array, " k"]:
+    def invert(self, t: Float[Array, "k *rows"]) -> Float[Array, "k *rows"]:
         """Return location + scale · t."""
-        return paramax.unwrap(self.location) + paramax.unwrap(self.scale) * t
+        location, scale = self._beside(t)
+        return location + scale * t
+
+    def _beside(self, v: Float[Array, "k *rows"]) -> list[Array]:
+        shape = (-1, *(1,) * (v.ndim - 1))
+        return [a.reshape(shape) for a in paramax.unwrap((self.location, self.scale))]
 
     @property
-    def log_slope(self) -> Scalar:
+    def log_slope(self) -> Float[Array, ""]:
         """log of the change of volume, −Σ log scale."""
         return -jnp.log(paramax.unwrap(self.scale)).sum()
 
@@ -72,18 +80,38 @@ class CoveredDensity(AbstractDensity):
     def _log_prob(
         self, y: Point, *, condition: Condition = None, key: PRNGKeyArray | None = None
     ) -> LogProb:
+        return self._log_prob_of(lambda function: function(y), condition)
+
+    def _log_prob_batch(
+        self,
+        rows: Float[Array, "n size"],
+        *,
+        condition: Float[Array, "n c"] | None = None,
+        keys: Key[Array, " n"] | None = None,
+    ) -> LogProb:
+        given = None if condition is None else condition.T
+        return self._log_prob_of(lambda function: jax.vmap(function, out_axes=-1)(rows), given)
+
+    def _log_prob_of(
+        self, at: Callable[[Callable], Any], condition: Float[Array, "c *rows"] | None
+    ) -> LogProb:
+        """Log densities of one point or of rows, which are on the last axis of every array.
+
+        Args:
+            at: Evaluates a function at the point, or at all rows.
+            condition: The condition's features.
+        """
         model = paramax.unwrap(self)
         given = None if condition is None else model.condition(condition)
-        value = jnp.zeros((), y.dtype)
+        value = jnp.zeros(())
         if model.flow is not None:
-            x, log_volume = self.cover.lift(y)
-            if len(x) == 1:  # a batch axis of one would slow matrix products
-                value += model._log_ambient(x[0], given) + log_volume[0]
-            else:
-                each = jax.vmap(lambda x: model._log_ambient(x, given))(x)
-                value += jax.nn.logsumexp(each + log_volume)
+            x, log_volume = at(self.cover.lift)
+            branches = range(len(x))  # an axis of branches would slow matrix products
+            each = [model._log_ambient(x[b], given) + log_volume[b] for b in branches]
+            value += each[0] if len(each) == 1 else jax.nn.logsumexp(jnp.stack(each), axis=0)
         if model.cell_flow is not None:
-            value += model.cell_flow.log_prob(self.cover.cells(y), model._seen(y, given))
+            features = model._seen(at(self.cover.features), given)
+            value += model.cell_flow.log_prob(at(self.cover.cells), features)
         return LogProb(value, jnp.zeros_like(value))
 
     def _sample(self, *, condition: Condition = None, key: PRNGKeyArray) -> Point:
@@ -97,7 +125,7 @@ class CoveredDensity(AbstractDensity):
         y = self.cover.drop(x, cells)
         if model.cell_flow is None:
             return y
-        features = model._seen(y, given)
+        features = model._seen(self.cover.features(y), given)
         for i, k in enumerate(jax.random.split(cell_key, self.cover.cell_count)):
             middle = self.cover.cells(y).middle
             found = model.cell_flow.sample_coordinate(i, middle, features, key=k)
@@ -112,19 +140,23 @@ class CoveredDensity(AbstractDensity):
     def refine(self) -> CoveredDensity:
         return self
 
-    def _log_ambient(self, x: Float[Array, " m"], given: Condition) -> Scalar:
+    def _log_ambient(
+        self, x: Float[Array, "m *rows"], given: Float[Array, "c *rows"] | None
+    ) -> Scalar:
         assert self.flow is not None
         u, log_stretch = self.flow.to_base(self.coordinates(x), given)
         return log_base(self.flow.blocks, u) + log_stretch + self.coordinates.log_slope
 
-    def _seen(self, y: Point, given: Condition) -> Float[Array, " f"]:
-        features = self.features(self.cover.features(y))
+    def _seen(
+        self, features: Float[Array, "f *rows"], given: Float[Array, "c *rows"] | None
+    ) -> Float[Array, "g *rows"]:
+        features = self.features(features)
         return features if given is None else jnp.concatenate([features, given])
 
 
-def log_base(blocks: tuple[Block, ...], u: Float[Array, " m"]) -> Scalar:
+def log_base(blocks: tuple[Block, ...], u: Float[Array, "m *rows"]) -> Scalar:
     """Compute the log density of the base: uniform on spheres and circles, logistic on lines."""
-    found, start = jnp.zeros((), u.dtype), 0
+    found, start = jnp.zeros_like(u[0]), 0
     for block in blocks:
         if block.kind == "line":
             found += log_logistic(u[start])

@@ -85,6 +85,24 @@ class Stacked(AbstractDensity):
             jnp.stack([found.error for found in each]),
         )
 
+    def _log_prob_batch(
+        self,
+        rows: Float[Array, "n size"],
+        *,
+        condition: Float[Array, "n c"] | None = None,
+        keys: Key[Array, " n"] | None = None,
+    ) -> LogProb:
+        each_keys: list = [None] * len(self.members)
+        if keys is not None:
+            split = jax.vmap(lambda key: jax.random.split(key, len(self.members)))(keys)
+            each_keys = [split[:, k] for k in range(len(self.members))]
+        each = [
+            member._log_prob_batch(rows, condition=condition, keys=k)
+            for member, k in zip(self.members, each_keys, strict=True)
+        ]
+        logs, errors = (jnp.stack(found, axis=1) for found in zip(*each, strict=True))
+        return jax.vmap(_combine_members)(logs + self.log_weights, errors)
+
     def log_prob_rows(
         self,
         rows: np.ndarray,

@@ -291,9 +291,9 @@ def covers(dequantization: AbstractDequantization, x: Ambient) -> Bool[Array, ""
     return gap <= jnp.sqrt(jnp.finfo(x.dtype).eps) * (1 + jnp.max(jnp.abs(x)))
 
 
-def safe_norm(x: Float[Array, " n"]) -> Scalar:
+def safe_norm(x: Float[Array, "n *rows"]) -> Float[Array, "*rows"]:
     """‖x‖ without overflow or underflow of the squares, with a finite gradient also at 0."""
-    scale = jax.lax.stop_gradient(jnp.max(jnp.abs(x)))
+    scale = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=0))
     scale = jnp.where(scale > 0, scale, 1)
-    squares = jnp.sum((x / scale) ** 2)
+    squares = jnp.sum((x / scale) ** 2, axis=0)
     return jnp.where(squares > 0, scale * jnp.sqrt(jnp.where(squares > 0, squares, 1)), 0)

@@ -31,7 +31,7 @@ from .plain_covers import AnglesCover
 from .tangent import AbstractTangent, Frame, Query, Vector
 
 
-def wrap(angle: Float[Array, " d"]) -> Float[Array, " d"]:
+def wrap(angle: Float[Array, "d *rows"]) -> Float[Array, "d *rows"]:
     """Return the representative of an angle in [−π, π)."""
     turns = jnp.floor((angle + jnp.pi) / (2 * jnp.pi))
     wrapped = angle - 2 * jnp.pi * turns

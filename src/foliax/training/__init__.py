@@ -14,6 +14,7 @@ from .objectives import (
     AbstractObjective,
     ImportanceWeighted,
     Likelihood,
+    MemberLikelihood,
     OwnSamples,
     ReverseKL,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "CheckpointError",
     "ImportanceWeighted",
     "Likelihood",
+    "MemberLikelihood",
     "OnBlock",
     "OwnSamples",
     "Record",

@@ -139,6 +139,24 @@ class Likelihood(AbstractObjective):
 
 
 @dataclasses.dataclass(frozen=True)
+class MemberLikelihood(AbstractObjective):
+    """−mean_k log p_k(y): trains the members of `Members` side by side, each as if it were alone.
+
+    Held-out rows score the mean of the densities, which is what is used in the end.
+    """
+
+    def value_and_grad(self, params, static, batch, *, key):
+        def loss(params):
+            model = paramax.unwrap(eqx.combine(params, static))
+            return -(batch.weights * model.log_prob_each(batch.rows, batch.condition)).mean()
+
+        return jax.value_and_grad(loss)(params)
+
+    def log_score(self, model, y, *, condition=None, samples=1, key=None):
+        return model.log_prob(y, condition=condition).value
+
+
+@dataclasses.dataclass(frozen=True)
 class OwnSamples(AbstractObjective):
     """−log q(z | y) of (y, z) = G(x), which trains q(z | y) only; the rows are ambient points x.
 
@@ -192,7 +210,7 @@ def frozen(tree: PyTree) -> PyTree:
 
 def log_probs(model: AbstractDensity, batch: Batch) -> Float[Array, " n"]:
     """Log densities of a batch under an exact density."""
-    return jax.vmap(lambda y, c: model.log_prob(y, condition=c).value)(batch.rows, batch.condition)
+    return model.log_prob(batch.rows, condition=batch.condition).value
 
 
 def draw(

@@ -23,7 +23,7 @@ from ..base import (
 from ..dequantized_flow import FLOW, DequantizedFlow
 from .budget import Budget, Deadline
 from .members import credit_refits
-from .policy import Policy
+from .policy import MAX_CANDIDATES, Policy
 from .search import Search
 from .selection import build_stack, refit_on_all_rows, stacking_weights
 from .validation import choose_validation
@@ -72,8 +72,9 @@ class Auto(AbstractEstimator):
     is infinite, with a weight of at least 0.01.
 
     Below 200 rows nothing is held out, and the local kernel, weighted by cross-validation, is the
-    result. A flow is tried from 2,000 rows on, and where nothing else serves the manifold. Beyond
-    20,000 rows the mixture comes first, or the flow where no mixture serves.
+    result. Flows are tried from 2,000 rows on, and where nothing else serves the manifold: spline
+    flows first, whose densities are exact, and the flow that is given if work is left. Beyond
+    20,000 rows the mixture comes first, or the spline flows where no mixture serves.
 
     Rows of one block are held out together. With at least 10 blocks, candidates are scored by five
     random folds of whole blocks: each fold scores fits to the other four. So all blocks choose the
@@ -118,7 +119,7 @@ class Auto(AbstractEstimator):
     ) -> FitResult:
         began = time.monotonic()
         deadline = Deadline(POLICY.cut_factor * self.time_limit + POLICY.cut_seconds)
-        split_key, score_key, *keys = jax.random.split(key, 2 + 4)
+        split_key, score_key, *keys = jax.random.split(key, 2 + MAX_CANDIDATES)
         how = choose_validation(
             data,
             validation,

@@ -10,10 +10,15 @@ from ...manifolds import AbstractManifold
 from ..base import MIN_ROWS_TO_HOLD_OUT, AbstractEstimator, name_estimator
 from ..kernel import LocalKernel, ScaleMixtureKernel
 from ..mixture import DirectionalMixture
+from ..spline_flow import SplineFlow
 
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 """The mixture that users get by name."""
 name_estimator("mixture", lambda: MIXTURE)
+
+
+MAX_CANDIDATES = 5
+"""The most candidates of one run."""
 
 
 class Candidate(NamedTuple):
@@ -43,10 +48,16 @@ class Policy:
     """
 
     work_share: Mapping[str, float] = dataclasses.field(
-        default_factory=lambda: {"kernel": 0.75, "local kernel": 0.9, "mixture": 0.4, "flow": 0.7}
+        default_factory=lambda: {
+            "kernel": 0.75,
+            "local kernel": 0.9,
+            "mixture": 0.4,
+            "spline flow": 0.8,
+            "flow": 0.7,
+        }
     )
     first_work_share: Mapping[str, float] = dataclasses.field(
-        default_factory=lambda: {"flow": 0.55}
+        default_factory=lambda: {"flow": 0.55, "spline flow": 0.6}
     )
     cut_factor: float = 3.0
     cut_seconds: float = 60.0
@@ -64,16 +75,17 @@ class Policy:
         kernel = Candidate("kernel", ScaleMixtureKernel(), is_kernel=True)
         local = Candidate("local kernel", LocalKernel(), is_kernel=True)
         mixture, last = Candidate("mixture", MIXTURE), Candidate("flow", flow)
+        spline = Candidate("spline flow", SplineFlow())
         if n < MIN_ROWS_TO_HOLD_OUT:
-            order = (local, kernel, mixture, last)
+            order = (local, kernel, mixture, spline, last)
         elif n <= ScaleMixtureKernel().max_rows:
-            order = (kernel, local, mixture, last)
+            order = (kernel, local, mixture, spline, last)
         elif MIXTURE.serves(manifold):
             # The cost of a mixture or a flow does not grow with the rows; a kernel uses all.
-            order = (mixture, kernel, local, last)
+            order = (mixture, spline, kernel, local, last)
         else:
             # On products a local kernel of some rows is better and faster than a kernel of all.
-            order = (last, local, kernel)
+            order = (spline, local, kernel, last)
         return [candidate for candidate in order if candidate.estimator.serves(manifold)]
 
     def work_for(self, name: str, left: float, reserved: float, *, leads: bool) -> float:

@@ -1,8 +1,11 @@
-"""Autoregressive splines on products of spheres, circles and lines."""
+"""Autoregressive splines on products of spheres, circles and lines.
+
+Rows, if there are several, are on the last axis of every array: a processor then works on many at
+once, and a training step takes half as long as with rows first.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,15 +13,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ...manifolds.base import safe_norm
 from ...manifolds.cover import Block
 from ...registry import storable
-from .bijections import Point, Scalar
-from .moves import AbstractMove, AxisMove, Raw, move_for, parameter_count
+from .moves import AbstractMove, AxisMove, Raw, build_spline, move_for, parameter_count
+from .networks import Sizes, evaluate_networks, start_networks
+from .spline import Ends, Move
 
-Condition = Float[Array, " c"]
+Point = Float[Array, "m *rows"]
+Scalar = Float[Array, "*rows"]
+Condition = Float[Array, "c *rows"]
 
 
 class Layer(NamedTuple):
@@ -95,17 +101,22 @@ class BlockSplines(eqx.Module):
             condition: The condition's features.
         """
 
+        moves = self._moves
+
         def apply(carry, layer: Layer):
             x, log_stretch = carry
-            turned, more = self._apply_matrices(self._split(x), layer.matrices)
-            moved = [
-                move.forward(self._parameters(i, turned, layer, condition), part)
-                for i, (move, part) in enumerate(zip(self._moves, turned, strict=True))
+            parts, more = self._apply_matrices(self._split(x), layer.matrices)
+            raw = self._all_parameters(parts, layer, condition)
+            ends = [move.ends(r, part) for move, r, part in zip(moves, raw, parts, strict=True)]
+            found = _spline_moves(raw, jax.tree.map(lambda *e: jnp.stack(e), *ends), moves)
+            placed = [
+                move.place(raw[i], part, jax.tree.map(lambda a, i=i: a[i], found))
+                for i, (move, part) in enumerate(zip(moves, parts, strict=True))
             ]
-            u, stretches = zip(*moved, strict=True)
+            u, stretches = zip(*placed, strict=True)
             return (jnp.concatenate(u), log_stretch + more + sum(stretches)), None
 
-        return jax.lax.scan(apply, (x, jnp.zeros((), x.dtype)), self._layers())[0]
+        return jax.lax.scan(apply, (x, jnp.zeros_like(x[0])), self._layers())[0]
 
     def from_base(self, u: Point, condition: Condition | None = None) -> Point:
         """Compute the x of u; blocks follow each other in a layer, since each needs those before.
@@ -146,32 +157,66 @@ class BlockSplines(eqx.Module):
         )
         return Layer(eqx.filter(self.networks, eqx.is_array), matrices, self.orders)
 
+    def _all_parameters(
+        self, parts: list[Array], layer: Layer, condition: Condition | None
+    ) -> Float[Array, "blocks p *rows"]:
+        """Evaluate the networks of all blocks in one program."""
+        seen = self._mask(layer, self._features(parts, condition))
+        raw = evaluate_networks(layer.networks, seen)
+        axes = {i: move for i, move in enumerate(self._moves) if isinstance(move, AxisMove)}
+        if not axes:
+            return raw
+        which = np.array(list(axes))
+        some = jax.tree.map(lambda a: a[which], layer.networks)
+        mirrored = evaluate_networks(some, jnp.stack([self._mirror(i, seen[i]) for i in axes]))
+        more = [move.mirror(found) for move, found in zip(axes.values(), mirrored, strict=True)]
+        return raw.at[which].add(jnp.stack(more))
+
     def _parameters(
         self, i: int, parts: list[Array], layer: Layer, condition: Condition | None
     ) -> Raw:
         """Evaluate the network of block i on what its move may depend on."""
-        network = self._network(i, layer)
-        seen = self._seen(i, parts, layer, condition)
+        networks = jax.tree.map(lambda a: a[i : i + 1], layer.networks)
+        seen = self._mask(layer, self._features(parts, condition))[i]
+        raw = evaluate_networks(networks, seen[None])[0]
         move = self._moves[i]
         if not isinstance(move, AxisMove):
-            return network(seen)
-        parts = [-part if i == j else part for j, part in enumerate(parts)]
-        return network(seen) + move.mirror(network(self._seen(i, parts, layer, condition)))
+            return raw
+        return raw + move.mirror(evaluate_networks(networks, self._mirror(i, seen)[None])[0])
 
-    def _seen(
-        self, i: int, parts: list[Array], layer: Layer, condition: Condition | None
-    ) -> Float[Array, " f"]:
-        """What the parameters of block i may depend on."""
-        seen = [jnp.ones(1, parts[0].dtype), *([] if condition is None else [condition])]
-        for j, (move, part) in enumerate(zip(self._moves, parts, strict=True)):
-            own = move.own(part) if i == j else jnp.zeros(move.own_count, part.dtype)
-            is_earlier = layer.order[j] < layer.order[i]
-            seen += [own, jnp.where(is_earlier, move.shown(part), 0)]
-        return jnp.concatenate(seen)
+    def _features(self, parts: list[Array], condition: Condition | None) -> Float[Array, "f *rows"]:
+        """All features: 1, the condition's, and each block's own and shown ones."""
+        found = [jnp.ones_like(parts[0][:1]), *([] if condition is None else [condition])]
+        for move, part in zip(self._moves, parts, strict=True):
+            found += [move.own(part), move.shown(part)]
+        return jnp.concatenate(found)
 
-    def _network(self, i: int, layer: Layer) -> eqx.nn.MLP:
-        static = eqx.filter(self.networks, eqx.is_array, inverse=True)
-        return eqx.combine(jax.tree.map(lambda a: a[i], layer.networks), static)
+    def _owners(self) -> tuple[Int[np.ndarray, " f"], Bool[np.ndarray, " f"]]:
+        """The block of each feature after the condition's, and whether it is one of its own."""
+        blocks, is_own = [], []
+        for i, move in enumerate(self._moves):
+            blocks += [i] * (move.own_count + move.shown_count)
+            is_own += [True] * move.own_count + [False] * move.shown_count
+        return np.array(blocks), np.array(is_own)
+
+    def _mask(
+        self, layer: Layer, features: Float[Array, "f *rows"]
+    ) -> Float[Array, "blocks f *rows"]:
+        """What each block's parameters may depend on; other features are 0."""
+        owner, is_own = self._owners()
+        block = np.arange(len(self.blocks))[:, None]
+        is_earlier = layer.order[owner] < layer.order[:, None]
+        seen = jnp.where(is_own, owner == block, is_earlier).astype(features.dtype)
+        always = jnp.ones((len(self.blocks), len(features) - len(owner)), features.dtype)
+        mask = jnp.concatenate([always, seen], axis=1)
+        return mask.reshape(*mask.shape, *(1,) * (features.ndim - 1)) * features
+
+    def _mirror(self, i: int, seen: Float[Array, "f *rows"]) -> Float[Array, "f *rows"]:
+        """What the network of axis i sees where its vector has the other sign."""
+        owner, is_own = self._owners()
+        sign = np.where(is_own & (owner == i), -1.0, 1.0).astype(np.float32)
+        sign = np.concatenate([np.ones(len(seen) - len(sign), np.float32), sign])
+        return seen * sign.reshape(-1, *(1,) * (seen.ndim - 1))
 
     def _split(self, x: Point) -> list[Array]:
         return jnp.split(x, np.cumsum([block.size for block in self.blocks])[:-1])
@@ -181,7 +226,7 @@ class BlockSplines(eqx.Module):
     ) -> tuple[list[Array], Scalar]:
         """Map each unit vector x to Ax/‖Ax‖; log |du/dx| = log |det A| − m log ‖Ax‖."""
         left, moved = iter(matrices), []
-        log_stretch = jnp.zeros((), parts[0].dtype)
+        log_stretch = jnp.zeros_like(parts[0][0])
         for block, part in zip(self.blocks, parts, strict=True):
             if block.is_unit_vector:
                 matrix = next(left)
@@ -200,41 +245,17 @@ def invertible(raw: Float[Array, "m m"]) -> Float[Array, "m m"]:
     return lower @ upper
 
 
-class Sizes(NamedTuple):
-    """The sizes of a network: its inputs and outputs, and the width and number of hidden layers."""
+def _spline_moves(
+    raw: Float[Array, "blocks p *rows"], ends: Ends, moves: list[AbstractMove]
+) -> Move:
+    """Move the numbers of all blocks by their splines, in one program."""
+    is_circular = np.array([move.is_circular for move in moves])
+    bins = moves[0].bins
 
-    inputs: int
-    outputs: int
-    width: int
-    depth: int
+    def one(raw, ends, is_circular):
+        return build_spline(raw, bins, is_circular).forward(ends)
 
-
-def start_networks(sizes: Sizes, shape: tuple[int, ...], key: PRNGKeyArray) -> eqx.nn.MLP:
-    """Build SiLU networks with small outputs, which are parameters near those of the identity.
-
-    NumPy draws the numbers: JAX would compile a program for each shape, which takes seconds.
-
-    Args:
-        sizes: The sizes of each network.
-        shape: The leading axes of every array.
-        key: Chooses the numbers.
-    """
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-
-    def draw(leaf: jax.ShapeDtypeStruct, reach: float) -> Array:
-        return jnp.asarray(rng.uniform(-reach, reach, (*shape, *leaf.shape)), leaf.dtype)
-
-    network = eqx.filter_eval_shape(eqx.nn.MLP, *sizes, jax.nn.silu, key=key)
-    for number, layer in enumerate(network.layers):
-        is_last, reach = number == sizes.depth, 1 / math.sqrt(layer.in_features)
-        new = (
-            draw(layer.weight, 0.1 * reach if is_last else reach),
-            draw(layer.bias, 0.0 if is_last else reach),
-        )
-        network = eqx.tree_at(
-            lambda n, i=number: (n.layers[i].weight, n.layers[i].bias), network, new
-        )
-    return network
+    return jax.vmap(one)(raw, ends, is_circular)
 
 
 def _random_frames(key: PRNGKeyArray, layers: int, size: int) -> Float[Array, "layers m m"]:

@@ -1,4 +1,7 @@
-"""Probabilities of cells of lines, each given those before it."""
+"""Probabilities of cells of lines, each given those before it.
+
+Rows, if there are several, are on the last axis of every array.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...manifolds.cover import LINE, Cells
 from ...registry import storable
-from .bijections import Scalar
-from .block_splines import Sizes, start_networks
 from .moves import AbstractMove, Raw, move_for, parameter_count
+from .networks import Sizes, evaluate_network, start_networks
 
 MAX_NARROW = 0.01
 """Width of a cell, in scaled coordinates, below which its probability is density times width.
 
 A difference of float32 values would lose digits there; the curvature costs less than 1e-4.
 """
-Features = Float[Array, " f"]
+Features = Float[Array, "f *rows"]
+Scalar = Float[Array, "*rows"]
 
 
 @storable("flows.CellSplines")
@@ -68,10 +71,11 @@ class CellSplines(eqx.Module):
             cells: The cells.
             features: What they depend on.
         """
-        location, scale = paramax.unwrap((self.location, self.scale))
+        shape = (-1, *(1,) * (cells.middle.ndim - 1))
+        location, scale = (v.reshape(shape) for v in paramax.unwrap((self.location, self.scale)))
         low, high, middle = ((v - location) / scale for v in cells[:3])
         log_width = cells.log_width - jnp.log(scale)
-        found = jnp.zeros((), middle.dtype)
+        found = jnp.zeros_like(middle[0])
         for i in range(len(self.networks)):
             raw = self._parameters(i, features, middle)
             found += self._log_cell(raw, low[i], high[i], middle[i], log_width[i])
@@ -90,26 +94,22 @@ class CellSplines(eqx.Module):
     def _move(self) -> AbstractMove:
         return move_for(LINE, self.bins)
 
-    def _parameters(self, i: int, features: Features, middle: Float[Array, " c"]) -> Raw:
+    def _parameters(self, i: int, features: Features, middle: Float[Array, "c *rows"]) -> Raw:
         before = self._move.shown(middle[:i])
-        one = jnp.ones(1, features.dtype)
-        return self.networks[i](jnp.concatenate([one, features, before]))
+        one = jnp.ones_like(middle[:1])
+        return evaluate_network(self.networks[i], jnp.concatenate([one, features, before]))
 
     def _log_cell(self, raw: Raw, low, high, middle, log_width) -> Scalar:
-        def place(t: Scalar) -> tuple[Scalar, Scalar]:
-            u, log_slope = self._move.forward(raw, t[None])
-            return u[0], log_slope
-
         is_narrow = log_width < jnp.log(MAX_NARROW)
-        u, log_slope = place(middle)
-        narrow = log_logistic(u) + log_slope + log_width
-        ends = []
-        for end in (low, high):
-            is_used = jnp.isfinite(end) & ~is_narrow
-            # A number on the right side of the middle keeps the unused difference finite.
-            spare = middle + jnp.where(end < middle, -1.0, 1.0)
-            ends.append((place(jnp.where(is_used, end, spare))[0], jnp.isfinite(end)))
-        (a, has_low), (b, has_high) = ends
+        is_used = [jnp.isfinite(end) & ~is_narrow for end in (low, high)]
+        # A number on the right side of the middle keeps an unused difference finite.
+        a, b = jnp.where(is_used[0], low, middle - 1), jnp.where(is_used[1], high, middle + 1)
+        moved, log_slopes = jax.vmap(lambda t: self._move.forward(raw, t))(
+            jnp.stack([middle, a, b])[:, None]
+        )
+        u, a, b = moved[:, 0]
+        has_low, has_high = jnp.isfinite(low), jnp.isfinite(high)
+        narrow = log_logistic(u) + log_slopes[0] + log_width
         # σ(b) − σ(a) = σ(b) σ(−a) (1 − e^{a−b}), which loses no digits in the tails.
         wide = jnp.where(has_high, jax.nn.log_sigmoid(b), 0)
         wide += jnp.where(has_low, jax.nn.log_sigmoid(-a), 0)

@@ -96,7 +96,9 @@ class Recursive(AbstractBijection):
         return Spline(shares(before), shares(after), slopes(at_knots))
 
 
-def split_height(y: Point) -> tuple[Ends, Float[Array, " rest"], Scalar]:
+def split_height(
+    y: Float[Array, "size *rows"],
+) -> tuple[Ends, Float[Array, "rest *rows"], Float[Array, "*rows"]]:
     """Compute (1 ± h)/2, the direction s (any direction at a pole), and √(1 − h²)."""
     height, side = y[-1], y[:-1]
     radius = safe_norm(side)

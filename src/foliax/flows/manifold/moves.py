@@ -1,17 +1,20 @@
-"""Spline moves of one number of a sphere, a circle or a line."""
+"""Spline moves of one number of a sphere, a circle or a line.
+
+Rows, if there are several, are on the last axis of every array.
+"""
 
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ...manifolds.base import safe_norm
 from ...manifolds.cover import Block
 from ...manifolds.torus import wrap
-from .bijections import Scalar
 from .heights import split_height
 from .spline import Ends, Move, Spline, shares, slopes
 
@@ -21,8 +24,9 @@ MAX_LOG_SCALE = 3.0
 """The largest |log scale| of the affine map of a line in one layer."""
 AFFINE_SIZE = 2
 """Parameters besides the spline's: the turn of a circle, or the affine map of a line."""
-Part = Float[Array, " size"]
-Raw = Float[Array, " p"]
+Part = Float[Array, "size *rows"]
+Raw = Float[Array, "p *rows"]
+Scalar = Float[Array, "*rows"]
 
 
 def parameter_count(bins: int) -> int:
@@ -32,6 +36,9 @@ def parameter_count(bins: int) -> int:
 
 class AbstractMove(abc.ABC):
     """Maps x ↦ u of one block that a spline of `bins` moves; parameters of 0 give the identity."""
+
+    is_circular: ClassVar[bool] = False
+    """Whether the ends of the spline are one point, with one slope there."""
 
     def __init__(self, size: int, bins: int):
         self.size, self.bins = size, bins
@@ -47,20 +54,32 @@ class AbstractMove(abc.ABC):
         """The number of features that the parameters of other blocks may depend on."""
 
     @abc.abstractmethod
-    def own(self, part: Part) -> Float[Array, " f"]:
+    def own(self, part: Part) -> Float[Array, "f *rows"]:
         """Compute features that the move leaves as they are."""
 
     @abc.abstractmethod
-    def shown(self, part: Part) -> Float[Array, " f"]:
+    def shown(self, part: Part) -> Float[Array, "f *rows"]:
         """Compute features of the whole block."""
 
     @abc.abstractmethod
-    def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
-        """Compute u, and log |du/dx|."""
+    def ends(self, raw: Raw, part: Part) -> Ends:
+        """Compute the number that the spline moves, by its distances from both ends."""
+
+    @abc.abstractmethod
+    def place(self, raw: Raw, part: Part, move: Move) -> tuple[Part, Scalar]:
+        """Compute u from the spline's move, and log |du/dx|."""
 
     @abc.abstractmethod
     def inverse(self, raw: Raw, part: Part) -> Part:
         """Compute x."""
+
+    def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
+        """Compute u, and log |du/dx|."""
+        return self.place(raw, part, self.spline(raw).forward(self.ends(raw, part)))
+
+    def spline(self, raw: Raw) -> Spline:
+        """Return the spline of the parameters."""
+        return build_spline(raw, self.bins, self.is_circular)
 
 
 class AbstractHeightMove(AbstractMove):
@@ -74,22 +93,23 @@ class AbstractHeightMove(AbstractMove):
     def own_count(self) -> int:
         return self.size - 1
 
-    def own(self, part: Part) -> Float[Array, " f"]:
+    def own(self, part: Part) -> Float[Array, "f *rows"]:
         return split_height(part)[1]
 
-    def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
-        ends, direction, radius = split_height(part)
-        move = spline_with_fixed_ends(raw, self.bins).forward(ends)
+    def ends(self, raw: Raw, part: Part) -> Ends:
+        return split_height(part)[0]
+
+    def place(self, raw: Raw, part: Part, move: Move) -> tuple[Part, Scalar]:
         log_stretch = move.log_slope + (self.size - 3) / 2 * move.log_ratios
-        return self._join(move, direction, radius), log_stretch
+        return self._join(part, move), log_stretch
 
     def inverse(self, raw: Raw, part: Part) -> Part:
-        ends, direction, radius = split_height(part)
-        return self._join(spline_with_fixed_ends(raw, self.bins).inverse(ends), direction, radius)
+        return self._join(part, self.spline(raw).inverse(self.ends(raw, part)))
 
-    def _join(self, move: Move, direction: Array, radius: Scalar) -> Part:
+    def _join(self, part: Part, move: Move) -> Part:
+        _, direction, radius = split_height(part)
         side = radius * jnp.exp(move.log_ratios / 2) * direction
-        y = jnp.append(side, move.ends.low - move.ends.high)
+        y = jnp.concatenate([side, (move.ends.low - move.ends.high)[None]])
         return y / safe_norm(y)
 
 
@@ -100,7 +120,7 @@ class HeightMove(AbstractHeightMove):
     def shown_count(self) -> int:
         return self.size
 
-    def shown(self, part: Part) -> Float[Array, " f"]:
+    def shown(self, part: Part) -> Float[Array, "f *rows"]:
         return part
 
 
@@ -115,12 +135,12 @@ class AxisMove(AbstractHeightMove):
     def shown_count(self) -> int:
         return self.size * (self.size + 1) // 2
 
-    def shown(self, part: Part) -> Float[Array, " f"]:
-        return jnp.outer(part, part)[np.triu_indices(self.size)]
+    def shown(self, part: Part) -> Float[Array, "f *rows"]:
+        return (part[:, None] * part)[np.triu_indices(self.size)]
 
     def mirror(self, raw: Raw) -> Raw:
         """The parameters of the mirrored spline, h ↦ −h'(−h)."""
-        before, after, inner = raw[: 3 * self.bins].reshape(3, self.bins)
+        before, after, inner = _split_raw(raw, self.bins)
         knots = jnp.concatenate([inner[:1], inner[:0:-1]])
         return jnp.concatenate([before[::-1], after[::-1], knots, raw[3 * self.bins :]])
 
@@ -131,6 +151,8 @@ class AngleMove(AbstractMove):
     The turn is the angle of a vector: unlike a number, it can wind as other angles go around.
     """
 
+    is_circular: ClassVar[bool] = True
+
     @property
     def own_count(self) -> int:
         return 0
@@ -139,19 +161,21 @@ class AngleMove(AbstractMove):
     def shown_count(self) -> int:
         return 4
 
-    def own(self, part: Part) -> Float[Array, " f"]:
+    def own(self, part: Part) -> Float[Array, "f *rows"]:
         return part[:0]
 
-    def shown(self, part: Part) -> Float[Array, " f"]:
+    def shown(self, part: Part) -> Float[Array, "f *rows"]:
         both = jnp.concatenate([part, 2 * part])
         return jnp.concatenate([jnp.cos(both), jnp.sin(both)])
 
-    def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
-        move = circular_spline(raw, self.bins).forward(_angle_ends(part - self._turn(raw)))
+    def ends(self, raw: Raw, part: Part) -> Ends:
+        return _angle_ends(part - self._turn(raw))
+
+    def place(self, raw: Raw, part: Part, move: Move) -> tuple[Part, Scalar]:
         return jnp.pi * (move.ends.low - move.ends.high)[None], move.log_slope
 
     def inverse(self, raw: Raw, part: Part) -> Part:
-        move = circular_spline(raw, self.bins).inverse(_angle_ends(part))
+        move = self.spline(raw).inverse(_angle_ends(part))
         return wrap(jnp.pi * (move.ends.low - move.ends.high)[None] + self._turn(raw))
 
     def _turn(self, raw: Raw) -> Scalar:
@@ -169,28 +193,31 @@ class LineMove(AbstractMove):
     def shown_count(self) -> int:
         return 1
 
-    def own(self, part: Part) -> Float[Array, " f"]:
+    def own(self, part: Part) -> Float[Array, "f *rows"]:
         return part[:0]
 
-    def shown(self, part: Part) -> Float[Array, " f"]:
+    def shown(self, part: Part) -> Float[Array, "f *rows"]:
         # Bounded, so that an outlier does not take the networks where they never were.
         return jnp.tanh(part / LINE_REACH) * LINE_REACH / 2
 
-    def forward(self, raw: Raw, part: Part) -> tuple[Part, Scalar]:
-        log_scale = self._log_scale(raw)
-        x = part[0] * jnp.exp(log_scale) + raw[-2]
+    def ends(self, raw: Raw, part: Part) -> Ends:
+        x = self._scaled(raw, part)
+        return _line_ends(jnp.where(jnp.abs(x) < LINE_REACH, x, 0))
+
+    def place(self, raw: Raw, part: Part, move: Move) -> tuple[Part, Scalar]:
+        x = self._scaled(raw, part)
         inside = jnp.abs(x) < LINE_REACH
-        move = spline_with_fixed_ends(raw, self.bins).forward(_line_ends(jnp.where(inside, x, 0)))
         moved = jnp.where(inside, LINE_REACH * (move.ends.low - move.ends.high), x)
-        return moved[None], log_scale + jnp.where(inside, move.log_slope, 0)
+        return moved[None], self._log_scale(raw) + jnp.where(inside, move.log_slope, 0)
 
     def inverse(self, raw: Raw, part: Part) -> Part:
         inside = jnp.abs(part[0]) < LINE_REACH
-        move = spline_with_fixed_ends(raw, self.bins).inverse(
-            _line_ends(jnp.where(inside, part[0], 0))
-        )
+        move = self.spline(raw).inverse(_line_ends(jnp.where(inside, part[0], 0)))
         x = jnp.where(inside, LINE_REACH * (move.ends.low - move.ends.high), part[0])
         return ((x - raw[-2]) * jnp.exp(-self._log_scale(raw)))[None]
+
+    def _scaled(self, raw: Raw, part: Part) -> Scalar:
+        return part[0] * jnp.exp(self._log_scale(raw)) + raw[-2]
 
     def _log_scale(self, raw: Raw) -> Scalar:
         return MAX_LOG_SCALE * jnp.tanh(raw[-1] / MAX_LOG_SCALE)
@@ -202,19 +229,25 @@ def move_for(block: Block, bins: int) -> AbstractMove:
     return kinds[block.kind](block.size, bins)
 
 
-def spline_with_fixed_ends(raw: Raw, bins: int) -> Spline:
-    """Return the spline with slope 1 at both ends; its first parameter of a slope is unused."""
-    before, after, inner = raw[: 3 * bins].reshape(3, bins)
-    one = jnp.ones(1, raw.dtype)
-    knots = jnp.concatenate([one, slopes(inner[1:]), one])
-    return Spline(shares(before), shares(after), knots)
+def build_spline(raw: Raw, bins: int, is_circular: bool | Bool[Array, ""]) -> Spline:
+    """Return the spline of unconstrained parameters.
 
-
-def circular_spline(raw: Raw, bins: int) -> Spline:
-    """Return the spline with the same slope at both ends."""
-    before, after, inner = raw[: 3 * bins].reshape(3, bins)
+    Args:
+        raw: Widths before and after the move, and slopes at the knots.
+        bins: The number of bins.
+        is_circular: Whether both ends have the slope of the first knot. Otherwise it is 1.
+    """
+    before, after, inner = _split_raw(raw, bins)
     knots = slopes(inner)
-    return Spline(shares(before), shares(after), jnp.append(knots, knots[0]))
+    first, others = jnp.split(knots, [1])
+    end = jnp.where(is_circular, first, 1)
+    return Spline(shares(before), shares(after), jnp.concatenate([end, others, end]))
+
+
+def _split_raw(raw: Raw, bins: int) -> tuple[Array, Array, Array]:
+    # The gradient of a split is a concatenation; that of slices would be a sum of padded arrays.
+    before, after, inner, _ = jnp.split(raw, [bins, 2 * bins, 3 * bins])
+    return before, after, inner
 
 
 def _angle_ends(angle: Part) -> Ends:

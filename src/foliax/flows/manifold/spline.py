@@ -2,6 +2,9 @@
 
 FlowJAX's spline has one coordinate. Near an end the distance from it would be a difference of
 almost equal numbers, and on a sphere that distance is the square of the distance to the pole.
+
+Arrays may have further axes after those in the annotations, one number for each row: with rows on
+the last axis a processor works on many of them at once.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-Scalar = Float[Array, ""]
+Scalar = Float[Array, "*rows"]
 MIN_BIN = 1e-3
 """The smallest width of a bin, as a share of the interval."""
 MIN_SLOPE = 1e-3
@@ -46,9 +49,9 @@ class Spline(NamedTuple):
     slopes at the knots. Gregory & Delbourgo 1982; Durkan et al. 2019.
     """
 
-    before: Float[Array, " bins"]
-    after: Float[Array, " bins"]
-    slopes: Float[Array, " knots"]
+    before: Float[Array, "bins *rows"]
+    after: Float[Array, "bins *rows"]
+    slopes: Float[Array, "knots *rows"]
 
     def forward(self, at: Ends) -> Move:
         """Compute s'."""
@@ -88,18 +91,23 @@ class Spline(NamedTuple):
         return Move(new, log_slope, jnp.log(low) + jnp.log(high))
 
 
-def _bin(widths: Float[Array, " bins"], at: Ends):
+def _bin(widths: Float[Array, "bins *rows"], at: Ends):
     # A product with a triangle: XLA compiles a cumulative sum to a slower program.
-    knots = widths @ np.triu(np.ones((len(widths), len(widths) - 1), np.float32))
-    return (at.low >= knots).sum()
+    knots = np.tril(np.ones((len(widths) - 1, len(widths)), np.float32)) @ widths
+    return (at.low >= knots).sum(0)
 
 
-def _pick(values: Float[Array, " bins"], k) -> Scalar:
+def _numbers(values: Float[Array, "bins *rows"]) -> np.ndarray:
+    """The numbers of the bins, along the first axis."""
+    return np.arange(len(values)).reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def _pick(values: Float[Array, "bins *rows"], k) -> Scalar:
     """Return values[k] by a sum: the gradient of a gather would be a slow scatter."""
-    return jnp.where(jnp.arange(len(values)) == k, values, 0).sum()
+    return jnp.where(_numbers(values) == k, values, 0).sum(0)
 
 
-def _within(widths: Float[Array, " bins"], at: Ends, k) -> tuple[Scalar, Scalar]:
+def _within(widths: Float[Array, "bins *rows"], at: Ends, k) -> tuple[Scalar, Scalar]:
     """Compute ξ and ζ = 1 − ξ by the distance from the nearer end, which has finer rounding."""
     below, above = _outside(widths, k)
     width = _pick(widths, k)
@@ -108,16 +116,16 @@ def _within(widths: Float[Array, " bins"], at: Ends, k) -> tuple[Scalar, Scalar]
     return jnp.where(by_low | first, xi, 1 - zeta), jnp.where(by_low & ~last, 1 - xi, zeta)
 
 
-def _position(widths: Float[Array, " bins"], k, xi: Scalar, zeta: Scalar) -> Ends:
+def _position(widths: Float[Array, "bins *rows"], k, xi: Scalar, zeta: Scalar) -> Ends:
     below, above = _outside(widths, k)
     width = _pick(widths, k)
     return Ends(below + width * xi, above + width * zeta)
 
 
-def _outside(widths: Float[Array, " bins"], k) -> tuple[Scalar, Scalar]:
+def _outside(widths: Float[Array, "bins *rows"], k) -> tuple[Scalar, Scalar]:
     """Compute the lengths of the bins below and above bin k, exactly 0 at the ends."""
-    number = jnp.arange(len(widths))
-    return jnp.where(number < k, widths, 0).sum(), jnp.where(number > k, widths, 0).sum()
+    number = _numbers(widths)
+    return jnp.where(number < k, widths, 0).sum(0), jnp.where(number > k, widths, 0).sum(0)
 
 
 def _root(s: Scalar, d0: Scalar, d1: Scalar, eta: Scalar) -> Scalar:
@@ -134,12 +142,12 @@ def _root(s: Scalar, d0: Scalar, d1: Scalar, eta: Scalar) -> Scalar:
     )
 
 
-def shares(raw: Float[Array, " bins"]) -> Float[Array, " bins"]:
+def shares(raw: Float[Array, "bins *rows"]) -> Float[Array, "bins *rows"]:
     """Map reals to positive numbers of sum 1, none below `MIN_BIN`."""
-    return MIN_BIN + (1 - len(raw) * MIN_BIN) * jax.nn.softmax(raw)
+    return MIN_BIN + (1 - len(raw) * MIN_BIN) * jax.nn.softmax(raw, axis=0)
 
 
-def slopes(raw: Float[Array, " knots"]) -> Float[Array, " knots"]:
+def slopes(raw: Float[Array, "knots *rows"]) -> Float[Array, "knots *rows"]:
     """Map reals to positive numbers; 0 maps to 1."""
     return MIN_SLOPE + jax.nn.softplus(raw + math.log(math.expm1(1 - MIN_SLOPE)))
 
