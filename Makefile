@@ -73,6 +73,7 @@ benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.real --protocol "all rows"
 	.venv-benchmarks/bin/python -m benchmarks.scaling
 	.venv-benchmarks/bin/python -m benchmarks.correlated
+	.venv-benchmarks/bin/python -m benchmarks.small
 
 lock: .venv/installed
 	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock

@@ -9,10 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray, UInt32
 
 from ..manifolds import AbstractManifold
-from .batches import log_prob_in_batches
+from .batches import LARGE_BATCH, log_prob_in_batches, map_batches
 from .digits import restore_digits
 from .evaluate import Evaluation, evaluate
 from .log_prob import LogProb
@@ -144,7 +144,11 @@ class AbstractDensity(eqx.Module):
         self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
     ) -> np.ndarray:
         """Draw one point for each key, with digits that float32 lacks where there are such."""
-        return restore_digits(self.manifold, np.asarray(_sample_keys(self, keys, condition)), keys)
+        if not len(keys):
+            return np.zeros((0, self.manifold.size), np.float32)
+        inputs = (jax.random.key_data(keys), condition)
+        rows = map_batches(lambda data, some: _sample_keys(self, data, some), inputs, LARGE_BATCH)
+        return restore_digits(self.manifold, rows, keys)
 
     def sample_rows_with_log_prob(
         self,
@@ -203,10 +207,10 @@ def check_samples(rows: np.ndarray) -> None:
 
 @eqx.filter_jit
 def _sample_keys(
-    density: AbstractDensity, keys: Key[Array, " n"], condition: Array | np.ndarray | None
+    density: AbstractDensity, key_data: UInt32[Array, "n _"], condition: Array | None
 ) -> Float[Array, "n size"]:
-    def sample(key_and_condition):
-        key, condition = key_and_condition
-        return density._sample(condition=condition, key=key)
+    def sample(data_and_condition):
+        data, condition = data_and_condition
+        return density._sample(condition=condition, key=jax.random.wrap_key_data(data))
 
-    return jax.lax.map(sample, (keys, condition), batch_size=1024)
+    return jax.lax.map(sample, (key_data, condition), batch_size=1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -16,6 +16,11 @@ CACHE_EVALUATIONS = 8192
 """Evaluations of a flow at a time whose activations stay in the processor's cache."""
 MAX_AT_ONCE = 4096
 """Rows evaluated at a time, however cheap each is."""
+SMALL_BATCH, MEDIUM_BATCH, LARGE_BATCH = 32, 256, 4096
+"""Rows of the compiled batches. Tracing and loading a program takes seconds, and a call of it
+milliseconds, so that a report, a score and a fit share programs of 256 rows."""
+MIN_ROWS_FOR_LARGE_BATCHES = 16_384
+"""Rows from which on the calls of medium batches would take longer than another program."""
 
 
 def pad_to_power_of_two(values: np.ndarray) -> np.ndarray:
@@ -44,33 +49,56 @@ def log_prob_in_batches(
     )
 
 
+def padded_batches(
+    numbers: np.ndarray, limit: int = LARGE_BATCH
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Split numbers of rows into batches of few sizes.
+
+    Args:
+        numbers: The numbers of the rows.
+        limit: The most rows of a batch.
+
+    Yields:
+        The numbers of a batch, padded by its first one, and how many of them are not padding.
+    """
+    n = len(numbers)
+    smallest = min(limit, SMALL_BATCH if n <= SMALL_BATCH else MEDIUM_BATCH)
+    largest = min(limit, LARGE_BATCH) if n >= MIN_ROWS_FOR_LARGE_BATCHES else smallest
+    start = 0
+    while start < n:
+        size = largest if n - start >= largest else smallest
+        batch = numbers[start : start + size]
+        padding = np.repeat(batch[:1], size - len(batch))
+        yield np.concatenate([batch, padding]), len(batch)
+        start += size
+
+
 def map_batches(program: Callable[..., Any], inputs: tuple[Any, ...], batch_size: int) -> Any:
     """Call `program(*batch)` on batches of few sizes, and concatenate what it returns.
 
     Args:
         program: Takes one batch of each input; compiled for every size it meets.
         inputs: Arrays of equal length; an input may be None.
-        batch_size: Rows at a time. The last batch is padded to a power of two.
+        batch_size: The most rows at a time.
 
     Returns:
         The results, as NumPy arrays.
     """
+    inputs = jax.tree.map(np.asarray, inputs)
     parts = []
-    for start in range(0, len(inputs[0]), batch_size):
-        batch = jax.tree.map(lambda a, s=start: np.asarray(a[s : s + batch_size]), inputs)
-        length = len(batch[0])
-        padding = min(batch_size, 1 << (length - 1).bit_length()) - length
-        padded = jax.tree.map(
-            lambda a, p=padding: jnp.asarray(np.concatenate([a, np.repeat(a[:1], p, axis=0)])),
-            batch,
-        )
-        parts.append(jax.tree.map(lambda a, n=length: np.asarray(a)[:n], program(*padded)))
+    for numbers, length in padded_batches(np.arange(len(inputs[0])), batch_size):
+        batch = jax.tree.map(lambda a, some=numbers: jnp.asarray(a[some]), inputs)
+        parts.append(jax.tree.map(lambda a, n=length: np.asarray(a)[:n], program(*batch)))
     return jax.tree.map(lambda *each: np.concatenate(each), *parts)
 
 
 def rows_at_once(density: Any) -> int:
-    """How many rows at a time keep a density's activations in the processor's cache."""
-    return min(MAX_AT_ONCE, max(1, CACHE_EVALUATIONS // density.work))
+    """How many rows at a time keep a density's activations in the processor's cache.
+
+    A power of two divides a batch, so that no rest of it is traced and compiled besides.
+    """
+    most = min(MAX_AT_ONCE, max(1, CACHE_EVALUATIONS // density.work))
+    return 1 << (most.bit_length() - 1)
 
 
 @eqx.filter_jit

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from ..manifolds import AbstractManifold
 from ..registry import storable
 from .base import AbstractDensity, Budget, Condition, Point
-from .batches import pad_to_power_of_two
+from .batches import padded_batches
 from .log_prob import LogProb
 
 
@@ -42,9 +42,9 @@ def sample_by_component(
     chosen = np.asarray(chosen)
     places = [np.flatnonzero(chosen == component) for component in range(count)]
     rows = [
-        sample(component, pad_to_power_of_two(which))[: len(which)]
+        sample(component, batch)[:length]
         for component, which in enumerate(places)
-        if len(which)
+        for batch, length in padded_batches(which)
     ]
     order = np.argsort(np.concatenate(places), kind="stable")
     return np.concatenate(rows)[order]

@@ -18,6 +18,8 @@ from ..tables import Schema
 
 COVERAGE_SAMPLES = 2500
 """Samples of the model that held-out rows are compared with; they take seconds."""
+FIGURE_SAMPLES = 6000
+"""Samples for the figures: enough for smooth histograms, and a flow takes seconds for them."""
 MIN_P_VALUE = 0.01
 """Coverage with a lower p-value counts as a misfit: 1 report in 100 is a false alarm."""
 THIS_MODEL, KERNEL = "this model", "kernel"
@@ -85,12 +87,14 @@ class Assessment(NamedTuple):
         errors: numerical standard errors of the scores.
         entries: this model first, then the baselines.
         coverage: ranks of the rows among the model's samples.
+        samples: samples of the model, for the figures; coverage uses the first of them.
     """
 
     scores: np.ndarray
     errors: np.ndarray
     entries: list[Entry]
     coverage: Coverage
+    samples: np.ndarray
 
 
 def assess(
@@ -124,7 +128,10 @@ def assess(
     with name_rows(names[1]):
         found = evaluate(density, test, key=k1)
     weights, blocks = evidence.test.weights, evidence.test.blocks
-    coverage = measure_coverage(density, found.value, weights, k2, k3, blocks=blocks)
+    show("samples")
+    samples = density.sample(FIGURE_SAMPLES, key=k2)
+    shared = {"samples": samples, "blocks": blocks}
+    coverage = measure_coverage(density, found.value, weights, k2, k3, **shared)
     scores = found.value.astype(float) + schema.measure().log_unit
     manifold = schema.manifold()
     others = compare_estimators(
@@ -139,7 +146,7 @@ def assess(
         show=show,
     )
     this = Entry(THIS_MODEL, scores, weights, blocks=blocks)
-    return Assessment(scores, found.error, [this, *others], coverage)
+    return Assessment(scores, found.error, [this, *others], coverage, samples)
 
 
 def measure_coverage(
@@ -149,12 +156,16 @@ def measure_coverage(
     k1,
     k2,
     *,
+    samples: np.ndarray | None = None,
     blocks: np.ndarray | None = None,
 ) -> Coverage:
-    """Rank the log densities of held-out rows among those of samples; ties break at random."""
-    samples = density.sample(COVERAGE_SAMPLES, key=k1)
+    """Rank the log densities of held-out rows among those of samples; ties break at random.
+
+    The samples are the first ones of `samples`, or drawn by `k1`.
+    """
+    drawn = density.sample(COVERAGE_SAMPLES, key=k1) if samples is None else samples
     with name_rows(name_as("Sample", COVERAGE_SAMPLES)):
-        own = np.sort(evaluate(density, samples, key=k2).value)
+        own = np.sort(evaluate(density, drawn[:COVERAGE_SAMPLES], key=k2).value)
     less, up_to = (np.searchsorted(own, value, side=side) for side in ("left", "right"))
     ties = np.random.default_rng(0).uniform(size=len(value))
     ranks = 1 - (less + ties * (up_to - less)) / COVERAGE_SAMPLES

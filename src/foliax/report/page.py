@@ -16,10 +16,7 @@ from ..io.training_data import TrainingData
 from ..tables import Schema
 from . import markup as m
 from . import sections, views
-from .assess import Assessment
-
-FIGURE_SAMPLES = 6000
-"""Samples for the figures: enough for smooth histograms, and a flow takes seconds for them."""
+from .assess import FIGURE_SAMPLES, Assessment
 
 
 def report(
@@ -55,7 +52,7 @@ def report(
     parts = [
         _header(model, schema, found, title),
         sections.data(model, schema),
-        _figures(model, schema, key, show),
+        _figures(model, schema, found, key, show),
         sections.fit(model),
         sections.held_out(model, schema, found),
         sections.coverage(found),
@@ -144,11 +141,16 @@ def _describe_coverage(found: Assessment) -> str:
     )
 
 
-def _figures(model: Model, schema: Schema, key: PRNGKeyArray, show) -> str:
+def _figures(
+    model: Model, schema: Schema, found: Assessment | None, key: PRNGKeyArray, show
+) -> str:
     rows = None if model.training_data is None else model.training_data.train.points(schema)
     keys = jax.random.split(key, 3)
-    show("samples")
-    own = model.density.sample(FIGURE_SAMPLES, key=keys[2])
+    if found is None:
+        show("samples")
+        own = model.density.sample(FIGURE_SAMPLES, key=keys[2])
+    else:
+        own = found.samples
     interactive, static = [], []
     for part in views.parts(model.density, schema, own, rows, keys[0]):
         show(f"drawing {part.name}")

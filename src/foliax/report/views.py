@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from .. import plots
 from ..density import AbstractDensity, Dataset
@@ -29,6 +29,12 @@ class SampledDensity(AbstractDensity):
 
     def _sample(self, *, condition: Any = None, key: PRNGKeyArray) -> Array:
         return self.rows[jax.random.randint(key, (), 0, len(self.rows))]
+
+    def sample_rows(self, keys: Key[Array, " n"], *, condition: Any = None) -> np.ndarray:
+        # NumPy draws them, since JAX would compile a program for every manifold.
+        seeds = np.asarray(jax.random.key_data(keys)).ravel()
+        rows = np.asarray(self.rows)
+        return rows[np.random.default_rng(seeds).integers(len(rows), size=len(keys))]
 
     def _log_prob(self, y: Array, *, condition: Any = None, key: PRNGKeyArray | None = None):
         raise NotImplementedError("A SampledDensity has samples only, no log density.")
