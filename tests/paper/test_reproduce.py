@@ -10,6 +10,7 @@ from foliax.cli.app import app
 from foliax.density import Dataset
 from foliax.estimators import DequantizedFlow
 from foliax.estimators.dequantized_flow import START_ROWS
+from foliax.estimators.spline_flow import SplineFlow
 from foliax.evaluation import Estimate
 from foliax.paper import recipes, results, run, tables, trial
 from foliax.paper.published import OWN_LIMITS, PAPER
@@ -56,7 +57,7 @@ def test_no_row_has_more_parameters_than_the_papers(name):
 
     row = ROWS[name]
     target, key = row.target(0), jax.random.key(0)
-    if isinstance(row.estimator, DequantizedFlow):
+    if isinstance(row.estimator, DequantizedFlow | SplineFlow):
         data = Dataset(trial.sampler(target)(key, 200), target.manifold)
         density = trial.with_dequantization(row.estimator, row).build(data, key=key)
     else:
@@ -66,10 +67,11 @@ def test_no_row_has_more_parameters_than_the_papers(name):
 
 def test_our_rows_see_no_more_draws_than_the_papers():
     for row in recipes.rows():
-        if row.method == recipes.OWN and not row.rows:
+        if row.method == recipes.OWN and row.table != "table4":
             most = 1_000_000 if row.table == "table3" else 2_000_000
             training = row.estimator.training
-            assert training.steps * training.batch_size + START_ROWS <= most
+            draws = row.rows or training.steps * training.batch_size + START_ROWS
+            assert draws <= most
 
 
 @pytest.mark.parametrize(
@@ -246,15 +248,15 @@ def test_means_over_trials():
     assert line.mean("KL(q‖p)").error == pytest.approx(0.2645751 / 3**0.5)
 
 
-@pytest.mark.parametrize(("error", "said"), [(0.00015, 0), (0.0003, 1)])
+@pytest.mark.parametrize(("error", "said"), [(0.00008, 0), (0.0003, 1)])
 def test_monte_carlo_errors_that_are_too_large_are_named(error, said):
-    """A tenth of 0.0020 is allowed."""
+    """A tenth of 0.0010 is allowed."""
     metrics = {"KL(q‖p)": [0.001, error], "ESS": [0.999, 0.0]}
     trials = [{"metrics": metrics, "parameters": 10}] * 4
     line = tables.Line(ROWS["table4-so-3-foliax"], trials)
     assert len(line.missed_limits()) == said
     for text in line.missed_limits():
-        assert "Monte Carlo error of KL(q‖p) 0.00030 > 0.00020" in text
+        assert "Monte Carlo error of KL(q‖p) 0.00030 > 0.00010" in text
 
 
 @pytest.mark.slow

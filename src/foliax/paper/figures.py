@@ -40,15 +40,17 @@ SUFFIXES = (".png", ".pdf")
 def dequantization(pairs: tuple[Pair, ...], cells: int) -> Figure:
     """Plot, along the equator of S², the density, the flow's p(r | s) and the learned q(r | s)."""
     (pair,) = pairs
+    density = pair.learned
+    assert isinstance(density, DequantizedDensity)
     side = 2 * grid_side(cells)
     lon = np.linspace(-180, 180, side + 1)
     points = vectors_from_latlon(np.zeros_like(lon), lon, degrees=True)
-    radii = np.linspace(0, upper_radius(pair.learned, points), side + 1)[1:]
-    logs = np.stack(radius_logs(pair.learned, points, radii))
+    radii = np.linspace(0, upper_radius(density, points), side + 1)[1:]
+    logs = np.stack(radius_logs(density, points, radii))
     scale = colour_scale(logs, np.ones_like(logs))
     figure = blank_figure(7.4, 4.2)
     axes: Any = figure.subplots(2, 2, height_ratios=(0.45, 1.0), sharex=True, sharey="row")
-    curves = [np.exp(log_density(density, points)) for density in pair]
+    curves = [np.exp(log_density(each, points)) for each in pair]
     for ax in axes[0]:
         ax.plot(lon, curves[0], color=MODEL, lw=1.4, ls="--")
         ax.plot(lon, curves[1], color=DATA_EDGE, lw=1.4)

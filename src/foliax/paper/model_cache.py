@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .. import io
-from ..density import DequantizedDensity
+from ..density import AbstractDensity
 from ..estimators import FitResult
 from . import results, trial
 from .recipes import OWN, Row
@@ -23,7 +23,7 @@ def save(folder: Path, row: Row, number: int, fitted: FitResult) -> None:
         io.save(path, fitted.density, estimator=row.estimator, record=fitted.record, extra=about)
 
 
-def load_or_train(folder: Path, row: Row) -> DequantizedDensity:
+def load_or_train(folder: Path, row: Row) -> AbstractDensity:
     """Load the density of a row's first trial; train and store it if that fails.
 
     Args:
@@ -40,14 +40,13 @@ def load_or_train(folder: Path, row: Row) -> DequantizedDensity:
     return fitted.density
 
 
-def _load(path: Path, row: Row) -> DequantizedDensity | None:
+def _load(path: Path, row: Row) -> AbstractDensity | None:
     """Load a density; return None if the file is unreadable or has other settings."""
     try:
         saved = io.load(path)
     except (OSError, io.ModelFileError):
         return None
-    same = results.has_settings(saved.extra, row, SHOWN_TRIAL)
-    return saved.density if same and isinstance(saved.density, DequantizedDensity) else None
+    return saved.density if results.has_settings(saved.extra, row, SHOWN_TRIAL) else None
 
 
 def path_of(folder: Path, row: Row) -> Path:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
-from ..density import AbstractDensity, AbstractTarget, DequantizedDensity
+from ..density import AbstractDensity, AbstractTarget
 from ..evaluation import metrics
 from ..manifolds.conversions import (
     latlon_from_vectors,
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
     """A target and the density that was learned from it."""
 
     target: AbstractTarget
-    learned: DequantizedDensity
+    learned: AbstractDensity
 
 
 def log_density(density: AbstractDensity, points: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from ..estimators import (
     refine_dequantizer,
 )
 from ..estimators.dequantized_flow import START_ROWS
+from ..estimators.spline_flow import SplineFlow
 from ..evaluation import metrics
 from ..manifolds import AbstractManifold
 from ..training.history import INTERRUPTED
@@ -138,9 +139,11 @@ def fit(row: Row, number: int) -> tuple[FitResult, int]:
     return fitted, draws
 
 
-def with_dequantization(estimator: DequantizedFlow, row: Row) -> DequantizedFlow:
+def with_dequantization(
+    estimator: DequantizedFlow | SplineFlow, row: Row
+) -> DequantizedFlow | SplineFlow:
     """The row's estimator with the row's dequantization, where it names one."""
-    if isinstance(row.dequantization, AbstractManifold):
+    if isinstance(estimator, SplineFlow) or isinstance(row.dequantization, AbstractManifold):
         return estimator
     return dataclasses.replace(estimator, dequantization=row.dequantization)
 
