@@ -129,7 +129,9 @@ def own_torus_recipe() -> SplineFlow:
     No rows are held out: so small a flow does not overfit a million rows.
     """
     training = Training(steps=10_000, batch_size=500, learning_rate=0.01, warmup=200)
-    return SplineFlow(layers=2, width=8, bins=8, training=training, validation_fraction=0.0)
+    return SplineFlow(
+        layers=2, width=8, bins=8, members=1, training=training, validation_fraction=0.0
+    )
 
 
 @functools.cache
