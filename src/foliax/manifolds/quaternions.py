@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..registry import storable
+from .angles import acute_angle
 from .tangent import AbstractTangent, Frame, Point, Query, Scalar, Vector
 
 Quaternion = Float[Array, " four"]
@@ -111,7 +112,7 @@ class RotationTangent(AbstractTangent):
         vector = a[0] * b[1:] - b[0] * a[1:] - jnp.cross(a[1:], b[1:])
         vector = jnp.where(scalar < 0, -vector, vector)
         sine = jnp.minimum(jnp.sqrt((vector**2).sum()), 1.0)
-        half = jnp.arctan2(sine, jnp.abs(scalar))
+        half = acute_angle(sine, jnp.abs(scalar))
         ratio = jnp.where(half > 1e-3, sine / jnp.maximum(half, 1e-3), 1 - half**2 / 6)
         return 2 * vector / ratio, 2 * jnp.log(ratio) + 1.5 * math.log(2)
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..registry import storable
 from . import auxiliary
+from .angles import acute_angle
 from .auxiliary import Auxiliary
 from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
 from .euclidean import Euclidean
@@ -128,16 +129,17 @@ class SphereTangent(AbstractTangent):
 
     def log_map(self, frame: Frame, query: Query) -> tuple[Vector, Scalar]:
         mean, across = frame[: self.size], frame[self.size :].reshape(self.size, -1)
-        gap = query - mean
-        half = jnp.minimum(jnp.sqrt((gap**2).sum()) / 2, 1.0)
-        angle = 2 * jnp.arcsin(half)
+        # Scalar sums compile to loops over many rows, which are faster than sums over short axes.
+        gap = [query[k] - mean[k] for k in range(self.size)]
+        half = jnp.minimum(jnp.sqrt(sum(each**2 for each in gap)) / 2, 1.0)
+        cosine = jnp.sqrt((1 - half) * (1 + half))
+        angle = 2 * acute_angle(half, cosine)
         # sin θ/θ, bounded away from 0 at the antipode, where a kernel has no mass.
         ratio = jnp.where(
             half > 1e-3,
-            jnp.maximum(2 * half * jnp.sqrt(1 - half**2), 1e-3) / jnp.maximum(angle, 1e-3),
+            jnp.maximum(2 * half * cosine, 1e-3) / jnp.maximum(angle, 1e-3),
             1 - angle**2 / 6,
         )
-        # Scalar sums compile to one loop over many rows, which is faster than a matrix product.
         v = [sum(gap[k] * across[k, j] for k in range(self.size)) for j in range(self.size - 1)]
         return jnp.stack(v) / ratio, (self.size - 2) * jnp.log(ratio)
 
