@@ -100,6 +100,16 @@ class RotationTangent(AbstractTangent):
     def scales(self) -> tuple[int, ...]:
         return (0, 0, 0)
 
+    @property
+    def max_chord_ratio(self) -> float:
+        """Chords are 2^{3/2} sin(ω/2), by the Frobenius norm."""
+        return math.sqrt(2)
+
+    @property
+    def max_log_shrinkage(self) -> float:
+        """The bound is reached at half a turn, and the constant 2^{3/2} makes it safe."""
+        return 2 * math.log(math.pi / 2) / math.pi**2
+
     def frame(self, y: Point) -> Frame:
         return quaternion_of_rotation(y.reshape(3, 3))
 

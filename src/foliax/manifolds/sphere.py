@@ -20,6 +20,9 @@ from .local import NARROW_RADIANS, Stereographic, location_and_scale, tangent_ba
 from .plain_covers import SphereCover
 from .tangent import AbstractTangent, Frame, Query, Vector
 
+MIN_SINE = 1e-3
+"""Where the sine of an angle is bounded, near the antipode; kernels have no mass there."""
+
 
 @storable("manifolds.Sphere")
 class Sphere(AbstractManifold):
@@ -121,6 +124,11 @@ class SphereTangent(AbstractTangent):
     def scales(self) -> tuple[int, ...]:
         return (0,) * (self.size - 1)
 
+    @property
+    def max_log_shrinkage(self) -> float:
+        """The bound is reached at the antipode, where sin θ is bounded by MIN_SINE."""
+        return (self.size - 2) * math.log(math.pi / MIN_SINE) / math.pi**2
+
     def frame(self, y: Point) -> Frame:
         return jnp.concatenate([y, householder_basis(y).reshape(-1)])
 
@@ -135,12 +143,15 @@ class SphereTangent(AbstractTangent):
         cosine = jnp.sqrt((1 - half) * (1 + half))
         angle = 2 * acute_angle(half, cosine)
         # sin θ/θ, bounded away from 0 at the antipode, where a kernel has no mass.
+        sine = 2 * half * cosine
         ratio = jnp.where(
             half > 1e-3,
-            jnp.maximum(2 * half * cosine, 1e-3) / jnp.maximum(angle, 1e-3),
+            jnp.maximum(sine, MIN_SINE) / jnp.maximum(angle, 1e-3),
             1 - angle**2 / 6,
         )
         v = [sum(gap[k] * across[k, j] for k in range(self.size)) for j in range(self.size - 1)]
+        # Every direction leads to the antipode. The sum is 0 there, which is not its length.
+        v[0] = jnp.where((sine < MIN_SINE) & (half > 0.5), angle * ratio, v[0])
         return jnp.stack(v) / ratio, (self.size - 2) * jnp.log(ratio)
 
     def exp_map(self, frame: Frame, v: Vector) -> Point:

@@ -35,6 +35,16 @@ class AbstractTangent(eqx.Module):
     def scales(self) -> tuple[int, ...]:
         """For each coordinate, the number of its unit: coordinates of one unit can be compared."""
 
+    @property
+    def max_chord_ratio(self) -> float:
+        """The largest ratio of a chord between embedded points to the length of v."""
+        return 1.0
+
+    @property
+    def max_log_shrinkage(self) -> float:
+        """A number c such that −log_volume ≤ c‖v‖² for every v; 0 where volumes do not shrink."""
+        return 0.0
+
     @abc.abstractmethod
     def frame(self, y: Point) -> Frame:
         """Compute what the maps need to know of the centre μ = y."""

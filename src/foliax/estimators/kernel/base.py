@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -86,6 +87,29 @@ class AbstractKernels(eqx.Module):
     @abc.abstractmethod
     def log_peaks(self) -> Float[np.ndarray, " k"]:
         """An upper bound of each component's log density, without the volume of charts."""
+
+    def log_terms(self, y: Point) -> Float[Array, "n k"]:
+        """Compute the log terms of the sums of `log_components`, without the volume of charts."""
+        raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
+
+    def term_bounds(self) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
+        """Bound the log terms by height − ½ curvature·r², r the distance from a centre.
+
+        Returns:
+            The heights and the curvatures; distances are those of scaled embedded coordinates.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
+
+    def tables(self) -> tuple[Any, ...]:
+        """List the arrays with an entry for each row that carries kernels.
+
+        Levels are repeated for each row, so that entries of some rows are kernels of their own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
+
+    def with_tables(self, tables: tuple[Any, ...]) -> AbstractKernels:
+        """Replace the rows that carry kernels by those of other `tables`."""
+        raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
 
     @abc.abstractmethod
     def subset(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,15 @@ from ...density.batches import pad_to_power_of_two
 from ...registry import storable
 from .base import AbstractKernels, Point
 from .space import Space, list_orbits
-from .terms import log_cell, log_sum, sample_row, select_levels, sum_level_masses
+from .terms import (
+    log_cell,
+    log_sum,
+    own_levels,
+    repeat_levels,
+    sample_row,
+    select_levels,
+    sum_level_masses,
+)
 
 
 @storable("rivals.ScaleKernels")
@@ -74,20 +84,8 @@ class ScaleKernels(AbstractKernels):
         self.level = jnp.asarray(np.reshape(level, columns.shape).T, jnp.int32)
 
     def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
-        index = self.space.bandwidth_index()
-        a = self.relative[index]
-        smooth = np.setdiff1d(np.arange(len(index)), self.cells)
-        here = self.space.embed(y) * a
-        # One coordinate at a time is one loop over the rows, which is faster than an array of gaps.
-        squared = sum(((here[j] - self.embedded[:, j]) ** 2 for j in smooth), jnp.zeros(()))
+        squared, masses = self._distances(y)
         base = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
-        cells = np.array(self.cells, int)
-        edges = self.space.cell_edges(y) * a[cells, None]
-        widths = self.space.cell_widths(y) * a[cells]
-        masses = [
-            jax.vmap(lambda kappa, e=e, w=w, m=m: log_cell(e - m[:, None], kappa, w))(self.kappas)
-            for e, w, m in zip(edges, widths, self.levels, strict=True)
-        ]
 
         def one(kappa_and_masses):
             kappa, masses = kappa_and_masses
@@ -95,6 +93,48 @@ class ScaleKernels(AbstractKernels):
 
         logs = jax.lax.map(one, (self.kappas, masses))
         return logs - self.log_masses + self.space.log_jacobian(y)
+
+    def log_terms(self, y: Point) -> Float[Array, "n k"]:
+        squared, masses = self._distances(y)
+
+        def one(kappa, log_mass, masses):
+            cells = sum_level_masses(masses, self.level)
+            return self.log_rows - log_mass - 0.5 * kappa * squared + cells
+
+        return jax.vmap(one, out_axes=1)(self.kappas, self.log_masses, masses)
+
+    def _distances(self, y: Point) -> tuple[Float[Array, " n"], list[Float[Array, "k _"]]]:
+        """Compute squared distances to all rows, and the log masses of cells for each level."""
+        index = self.space.bandwidth_index()
+        a = self.relative[index]
+        smooth = np.setdiff1d(np.arange(len(index)), self.cells)
+        here = self.space.embed(y) * a
+        # One coordinate at a time is one loop over the rows, which is faster than an array of gaps.
+        squared = sum(((here[j] - self.embedded[:, j]) ** 2 for j in smooth), jnp.zeros(()))
+        cells = np.array(self.cells, int)
+        edges = self.space.cell_edges(y) * a[cells, None]
+        widths = self.space.cell_widths(y) * a[cells]
+        masses = [
+            jax.vmap(lambda kappa, e=e, w=w, m=m: log_cell(e - m[:, None], kappa, w))(self.kappas)
+            for e, w, m in zip(edges, widths, self.levels, strict=True)
+        ]
+        return squared, masses
+
+    def term_bounds(self) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
+        heights = np.asarray(self.log_rows, float)[:, None] - np.asarray(self.log_masses, float)
+        return heights, np.broadcast_to(np.asarray(self.kappas, float), heights.shape)
+
+    def tables(self) -> tuple[Any, ...]:
+        levels = repeat_levels(np.asarray(self.level), self.levels)
+        return self.rows, self.embedded, self.log_rows, self.groups, levels
+
+    def with_tables(self, tables: tuple[Any, ...]) -> ScaleKernels:
+        level = own_levels(len(tables[0]), len(self.levels))
+        return eqx.tree_at(
+            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.levels, p.level),
+            self,
+            (*tables, level),
+        )
 
     @property
     def n_components(self) -> int:

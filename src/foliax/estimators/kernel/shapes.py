@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -13,7 +15,15 @@ from ...manifolds.tangent import AbstractTangent
 from ...registry import storable
 from .base import AbstractKernels, Point
 from .space import Space
-from .terms import log_cell, log_sum, sample_row, select_levels, sum_level_masses
+from .terms import (
+    log_cell,
+    log_sum,
+    own_levels,
+    repeat_levels,
+    sample_row,
+    select_levels,
+    sum_level_masses,
+)
 
 PAIR_WORK_UNITS = 1.5e-8
 """Work units of one kernel of one width at one row: tangent coordinates, and an exponential."""
@@ -55,6 +65,17 @@ class Tangents(eqx.Module):
         vectors = [v for v, _ in each] or [jnp.zeros(0)]
         return jnp.concatenate(vectors), sum((w for _, w in each), jnp.zeros(()))
 
+    @property
+    def max_chord_ratio(self) -> float:
+        """The largest ratio of a chord between embedded points to the length of v."""
+        return max((p.max_chord_ratio for p in self.parts if p is not None), default=1.0)
+
+    def max_log_shrinkage(self, relative: Float[Array, " s"]) -> float:
+        """A number c such that −log_volume ≤ c‖v‖², v the coordinates times `relative`."""
+        index, present = self.bandwidth_index(), [p for p in self.parts if p is not None]
+        each = [p.max_log_shrinkage for p in present for _ in p.scales]
+        return float(max(np.array(each) / np.asarray(relative, float)[index] ** 2, default=0.0))
+
     def _with(self, y: Point):
         return list(zip(self.parts, self.space.split(y), strict=True))
 
@@ -81,6 +102,25 @@ class LocalKernels(AbstractKernels):
     cells: tuple[int, ...] = eqx.field(static=True)
 
     def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
+        base, squared, masses = self._distances(y)
+        logs = jax.lax.map(
+            lambda each: log_sum(self._log_terms(base, squared, *each)), (self.widths, masses)
+        )
+        return logs + self.tangents.space.log_jacobian(y)
+
+    def log_terms(self, y: Point) -> Float[Array, "n k"]:
+        base, squared, masses = self._distances(y)
+        return jax.vmap(lambda *each: self._log_terms(base, squared, *each), out_axes=1)(
+            self.widths, masses
+        )
+
+    def _log_terms(self, base: Array, squared: Array, h: Array, masses: list[Array]) -> Array:
+        d = self.whiten.shape[1]
+        logs = base - 0.5 * squared / h**2 - d * jnp.log(h)
+        return logs + sum_level_masses(masses, self.level)
+
+    def _distances(self, y: Point) -> tuple[Array, Array, list[Array]]:
+        """Compute log weights over volumes, squared distances, and log masses of cells."""
         space = self.tangents.space
         query = self.tangents.query(y)
         a = self.relative[self.tangents.bandwidth_index()]
@@ -92,7 +132,6 @@ class LocalKernels(AbstractKernels):
         # Sums of products of whole columns are one loop over the rows, which is faster than einsum.
         white = [sum(self.whiten[:, i, j] * v[:, j] for j in range(i + 1)) for i in range(d)]
         squared = sum((w**2 for w in white), jnp.zeros_like(self.log_scale))
-        base = self.log_scale - log_volume
         cells = np.array(self.cells, int)
         relative = self.relative[space.bandwidth_index()[cells]]
         edges = space.cell_edges(y) * relative[:, None]
@@ -103,13 +142,27 @@ class LocalKernels(AbstractKernels):
             return jax.vmap(lambda h: log_cell(ends, 1 / h**2, width * level[:, 1]))(self.widths)
 
         masses = [log_masses(*each) for each in zip(edges, cell_widths, self.levels, strict=True)]
+        return self.log_scale - log_volume, squared, masses
 
-        def one(h_and_masses):
-            h, masses = h_and_masses
-            logs = base - 0.5 * squared / h**2 - d * jnp.log(h)
-            return log_sum(logs + sum_level_masses(masses, self.level))
+    def term_bounds(self) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
+        """Bound the terms by the widest deviations; volumes shrink by at most exp(c‖v‖²)."""
+        whiten, widths = np.asarray(self.whiten, float), np.asarray(self.widths, float)
+        heights = np.asarray(self.log_scale, float)[:, None] - whiten.shape[1] * np.log(widths)
+        least = np.linalg.eigvalsh(np.swapaxes(whiten, 1, 2) @ whiten)[:, :1]
+        curvature = least / widths**2 - 2 * self.tangents.max_log_shrinkage(self.relative)
+        return heights, np.maximum(curvature, 0) / self.tangents.max_chord_ratio**2
 
-        return jax.lax.map(one, (self.widths, masses)) + space.log_jacobian(y)
+    def tables(self) -> tuple[Any, ...]:
+        levels = repeat_levels(np.asarray(self.level), self.levels)
+        return self.frames, self.rows, self.whiten, self.log_scale, levels
+
+    def with_tables(self, tables: tuple[Any, ...]) -> LocalKernels:
+        level = own_levels(len(tables[1]), len(self.levels))
+        return eqx.tree_at(
+            lambda p: (p.frames, p.rows, p.whiten, p.log_scale, p.levels, p.level),
+            self,
+            (*tables, level),
+        )
 
     @property
     def n_components(self) -> int:
