@@ -83,11 +83,6 @@ class AbstractKernels(eqx.Module):
             One radius for each row that carries kernels, in scaled embedded coordinates.
         """
 
-    @property
-    @abc.abstractmethod
-    def log_peaks(self) -> Float[np.ndarray, " k"]:
-        """An upper bound of each component's log density, without the volume of charts."""
-
     def log_terms(self, y: Point) -> Float[Array, "n k"]:
         """Compute the log terms of the sums of `log_components`, without the volume of charts."""
         raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")

@@ -170,10 +170,6 @@ class ScaleKernels(AbstractKernels):
     def cutoff_radii(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
         return np.full(len(self.rows), np.sqrt(2 * depths / np.asarray(self.kappas)).max())
 
-    @property
-    def log_peaks(self) -> Float[np.ndarray, " k"]:
-        return float(jax.nn.logsumexp(self.log_rows)) - np.asarray(self.log_masses, float)
-
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> ScaleKernels:
         level, levels = select_levels(np.asarray(self.level)[chosen], self.levels)
         some = eqx.tree_at(

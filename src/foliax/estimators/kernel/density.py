@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -19,15 +19,17 @@ from ...manifolds import AbstractManifold
 from ...registry import storable
 from .base import AbstractKernels, Point
 from .cost import count_reaching_pairs
-from .pruning import MIN_PRUNING_WORK, evaluate_pruned
+from .pruning import evaluate_pruned
+from .scoring import log_sums
 from .space import Space
 
-MAX_ROWS_AT_ONCE = 1_000_000
-"""Rows that are evaluated at once, since their components are held in memory."""
-NEGLIGIBLE_NATS = 16.0
-"""Nats below the density at which a kernel changes no digit of float32."""
-MAX_PILOT_ROWS, MIN_PILOT_ROWS = 256, 16
-"""Rows that are evaluated without pruning, to learn how low the density is at most rows."""
+MIN_INDEXING_WORK = 100_000_000
+"""Rows times kernels times components, about two seconds' work, above which an index pays.
+
+The programs for it take about as long to compile.
+"""
+MIN_INDEXED_KERNELS = 256
+"""Kernels of a part up to which an index does not pay, for any number of rows."""
 
 
 @storable("rivals.KernelDensity")
@@ -61,37 +63,34 @@ class KernelDensity(AbstractDensity):
         batch_size: int,
     ) -> LogProb:
         pairs = sum(part.n_rows * part.n_components for part in self.parts)
-        if len(rows) * pairs < MIN_PRUNING_WORK:
+        indexed = [has_index(part) for part in self.parts]
+        if len(rows) * pairs < MIN_INDEXING_WORK or not any(indexed):
             return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
-        charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
-        # Fewer pilot rows where kernels are many, so that they take a few seconds at most.
-        pilots = min(len(rows), MAX_PILOT_ROWS, max(MIN_PILOT_ROWS, 4 * MIN_PRUNING_WORK // pairs))
-        some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
-        pilot, _ = log_prob_in_batches(self, rows[some], row_ids[some], None, key, batch_size)
-        low = float(np.quantile(pilot - charts[some], 0.02))
-        if not np.isfinite(low):
-            return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
-        value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
-        for level in (low, low - 20):
-            batches = math.ceil(len(left) / MAX_ROWS_AT_ONCE)
-            for some in np.array_split(left, batches) if len(left) else ():
-                value[some] = self._log_probs_above(rows[some], level)
-            left = left[~(value[left] - charts[left] >= level)]
-        if len(left):
-            value[left], _ = log_prob_in_batches(
-                self, rows[left], row_ids[left], None, key, batch_size
+        # Equal rows are evaluated once, so that they have equal densities.
+        distinct, numbers = np.unique(rows, axis=0, return_inverse=True)
+        finite = np.isfinite(distinct).all(1)
+        value = np.empty(len(distinct))
+        value[finite] = self._log_totals(distinct[finite], indexed) if finite.any() else 0.0
+        if not finite.all():
+            lost = distinct[~finite]
+            value[~finite], _ = log_prob_in_batches(
+                self, lost, np.arange(len(lost)), None, key, batch_size
             )
+        value = value[numbers.reshape(-1)]
         return LogProb(value, np.zeros_like(value))
 
-    def _log_probs_above(self, rows: np.ndarray, level: float) -> np.ndarray:
-        """Evaluate rows, exactly where the density in the charts is above exp(level)."""
-        value = np.full(len(rows), -np.inf)
-        for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
-            depths = part.log_peaks + own - level + NEGLIGIBLE_NATS
-            logs = evaluate_pruned(part, rows, depths=depths) + own
-            with np.errstate(invalid="ignore"):  # A row that is not a number stays so.
-                value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
-        return value
+    def _log_totals(self, rows: np.ndarray, indexed: Sequence[bool]) -> np.ndarray:
+        """Sum parts of many kernels by an index of their centres, and other parts as a whole."""
+        members = list(zip(self.parts, map(np.asarray, self.log_weights), indexed, strict=True))
+        others = np.full(len(rows), -np.inf)
+        for part, own, is_indexed in members:
+            if not is_indexed:
+                logs = evaluate_pruned(part, rows) + own
+                others = np.logaddexp(others, np.logaddexp.reduce(logs, axis=1))
+        charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)), float)
+        parts = [part for part, _, is_indexed in members if is_indexed]
+        weights = [own for _, own, is_indexed in members if is_indexed]
+        return np.logaddexp(others, charts + log_sums(parts, weights, rows, others - charts))
 
     def sample_rows(
         self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
@@ -149,3 +148,8 @@ def _sample_part(
 def log_jacobians(space: Space, rows: Float[Array, "n size"]) -> Float[Array, " n"]:
     """Compute log |de/dy| of the charts in which kernels are flat, at each row."""
     return jax.vmap(space.log_jacobian)(rows)
+
+
+def has_index(part: AbstractKernels) -> bool:
+    """Whether kernels are many, and have centres that an index can tell apart."""
+    return part.n_rows > MIN_INDEXED_KERNELS and part.centres.size > 0

@@ -95,6 +95,10 @@ def log_sums(
         found[some] = _log_sums_of_blocks(layers, own, rows[some], floor[some])
 
     groups = np.array_split(blocks, -(-len(blocks) // BLOCKS_AT_ONCE))
+    if len(groups) == 1:
+        # JAX's double precision holds for its own thread only.
+        fill(blocks)
+        return found
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(fill, groups))
     return found

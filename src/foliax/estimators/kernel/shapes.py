@@ -70,11 +70,11 @@ class Tangents(eqx.Module):
         """The largest ratio of a chord between embedded points to the length of v."""
         return max((p.max_chord_ratio for p in self.parts if p is not None), default=1.0)
 
-    def max_log_shrinkage(self, relative: Float[Array, " s"]) -> float:
+    def max_log_shrinkage(self, relative: Float[np.ndarray, " s"]) -> float:
         """A number c such that −log_volume ≤ c‖v‖², v the coordinates times `relative`."""
         index, present = self.bandwidth_index(), [p for p in self.parts if p is not None]
         each = [p.max_log_shrinkage for p in present for _ in p.scales]
-        return float(max(np.array(each) / np.asarray(relative, float)[index] ** 2, default=0.0))
+        return float(max(np.array(each) / relative[index] ** 2, default=0.0))
 
     def _with(self, y: Point):
         return list(zip(self.parts, self.space.split(y), strict=True))
@@ -149,7 +149,9 @@ class LocalKernels(AbstractKernels):
         whiten, widths = np.asarray(self.whiten, float), np.asarray(self.widths, float)
         heights = np.asarray(self.log_scale, float)[:, None] - whiten.shape[1] * np.log(widths)
         least = np.linalg.eigvalsh(np.swapaxes(whiten, 1, 2) @ whiten)[:, :1]
-        curvature = least / widths**2 - 2 * self.tangents.max_log_shrinkage(self.relative)
+        curvature = least / widths**2 - 2 * self.tangents.max_log_shrinkage(
+            np.asarray(self.relative)
+        )
         return heights, np.maximum(curvature, 0) / self.tangents.max_chord_ratio**2
 
     def tables(self) -> tuple[Any, ...]:
@@ -217,13 +219,6 @@ class LocalKernels(AbstractKernels):
         """Radii of chords, which are at most √2 times as long as tangent vectors (on rotations)."""
         narrow = np.linalg.svd(np.asarray(self.whiten, float), compute_uv=False)
         return (np.sqrt(4 * depths) * np.asarray(self.widths)).max() / narrow[:, -1]
-
-    @property
-    def log_peaks(self) -> Float[np.ndarray, " h"]:
-        """A bound that allows for exp(log_volume), which is at least 1e-3 per dimension."""
-        d = self.whiten.shape[1]
-        total = float(jax.nn.logsumexp(self.log_scale)) + d * np.log(1e3)
-        return total - d * np.log(np.asarray(self.widths, float))
 
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> LocalKernels:
         frames, rows, whiten, log_scale, level = jax.tree.map(

@@ -41,9 +41,7 @@ def select_levels(
     return numbers.astype(np.int32), kept
 
 
-def repeat_levels(
-    level: Int[np.ndarray, "n c"], levels: tuple[Any, ...]
-) -> tuple[np.ndarray, ...]:
+def repeat_levels(level: Int[np.ndarray, "n c"], levels: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
     """List every row's own level, for each column."""
     return tuple(np.asarray(m)[level[:, c]] for c, m in enumerate(levels))
 

@@ -1,0 +1,156 @@
+"""Rows scored by the kernels that matter, beside the sum of all kernels."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foliax.density import Dataset
+from foliax.density.batches import log_prob_in_batches
+from foliax.estimators import LocalKernel, ScaleMixtureKernel
+from foliax.estimators.kernel import density as kernel_density
+from foliax.estimators.kernel import scoring
+from foliax.estimators.kernel.data import DistinctRows
+from foliax.estimators.kernel.density import KernelDensity
+from foliax.estimators.kernel.neighbours import local_kernels
+from foliax.estimators.kernel.shapes import Tangents
+from foliax.estimators.kernel.space import Space
+from foliax.manifolds import (
+    Naturals,
+    PositiveReals,
+    Product,
+    SpecialOrthogonal,
+    Sphere,
+    Torus,
+)
+
+from .test_scale_mixture import cluster
+
+KEY = jax.random.key(0)
+SPEC = LocalKernel((6, 24), (0.3, 1.0), ScaleMixtureKernel(largest=500.0, ratio=8.0), folds=2)
+MANIFOLDS = {
+    "S²": Sphere(2),
+    "T²": Torus(2),
+    "SO(3)": SpecialOrthogonal(3),
+    "mixed": Product(Sphere(2), PositiveReals(), Naturals(1)),
+}
+
+
+@pytest.fixture
+def indexed(monkeypatch):
+    """Use the index even where it does not pay."""
+    monkeypatch.setattr(kernel_density, "MIN_INDEXING_WORK", 0)
+    monkeypatch.setattr(kernel_density, "MIN_INDEXED_KERNELS", 0)
+
+
+def shaped_density(manifold, weights=None, n=600):
+    """Local kernels of several shapes and widths, and few others."""
+    space = Space(manifold)
+    data = DistinctRows.from_rows(space, cluster(manifold, n), weights)
+    relative = np.ones(space.n_bandwidths)
+    parts = tuple(local_kernels(Tangents(space), data, relative, (6, 24), (0.3, 1.0)))
+    logs = np.log([0.4, 0.3, 0.2, 0.1], dtype=np.float32)
+    return KernelDensity(manifold, parts, (jnp.asarray(logs[:2]), jnp.asarray(logs[2:])))
+
+
+def score(density, rows):
+    return density.log_prob_rows(rows, np.arange(len(rows)), key=KEY, batch_size=4096).value
+
+
+def check(density, rows):
+    """Compare both in double precision, where only kernels that are left out make a difference."""
+    with jax.enable_x64(True):
+        density = jax.tree.map(
+            lambda a: jnp.asarray(a, float) if jnp.issubdtype(a.dtype, jnp.floating) else a,
+            density,
+        )
+        rows, numbers = rows.astype(float), np.arange(len(rows))
+        expected = log_prob_in_batches(density, rows, numbers, None, KEY, 4096).value
+        np.testing.assert_allclose(score(density, rows), expected, atol=1e-6, rtol=0)
+    return expected
+
+
+@pytest.mark.parametrize("name", MANIFOLDS)
+def test_an_index_gives_the_sum_of_all_kernels(name, indexed):
+    density = shaped_density(MANIFOLDS[name])
+    check(density, cluster(MANIFOLDS[name], 500, seed=1))
+
+
+def test_few_kernels_are_evaluated(indexed, monkeypatch):
+    pairs = []
+    tiles = scoring.build_tiles
+    monkeypatch.setattr(
+        scoring, "build_tiles", lambda lists: pairs.append(sum(map(len, lists))) or tiles(lists)
+    )
+    density, rows = shaped_density(Sphere(2), n=4000), cluster(Sphere(2), 2000, seed=1)
+    score(density, rows)
+    assert 0 < sum(pairs) < 0.4 * 4 * 4000 * len(rows) / scoring.MAX_BLOCK_ROWS * 2
+
+
+def test_a_fitted_density_and_its_background(indexed):
+    manifold = Sphere(2)
+    density = SPEC.fit(Dataset(cluster(manifold, 700), manifold), key=KEY).density
+    check(
+        density,
+        np.concatenate([cluster(manifold, 300, seed=1), cluster(manifold, 40, seed=2, spread=3.0)]),
+    )
+
+
+def test_rows_far_from_all_kernels(indexed):
+    density = shaped_density(Product(PositiveReals(), Torus(1)))
+    rows = cluster(density.manifold, 200, seed=1)
+    rows[:20, 0] *= 1e4
+    expected = check(density, rows)
+    assert expected[:20].max() < expected[20:].min() - 100
+
+
+def test_weights_over_twelve_orders(indexed):
+    weights = 10.0 ** np.random.default_rng(0).uniform(-12, 0, 600)
+    check(shaped_density(Sphere(2), weights), cluster(Sphere(2), 500, seed=1))
+
+
+def test_batches_and_copies_do_not_matter(indexed):
+    density, rows = shaped_density(Sphere(2)), cluster(Sphere(2), 300, seed=1)
+    whole = score(density, rows)
+    np.testing.assert_array_equal(score(density, rows), whole)
+    np.testing.assert_array_equal(
+        score(density, np.concatenate([rows, rows[::-1]])), [*whole, *whole[::-1]]
+    )
+    each = [score(density, rows[start : start + 70]) for start in range(0, 300, 70)]
+    np.testing.assert_allclose(np.concatenate(each), whole, atol=1e-6, rtol=0)
+
+
+def test_a_kernel_has_no_peak_at_its_antipode():
+    density = shaped_density(Sphere(2))
+    row = np.asarray(density.parts[0].rows[0])
+    values = [density.log_prob(jnp.asarray(y)).value for y in (-row, row)]
+    assert values[0] < values[1] - 10
+    tangent = density.parts[0].tangents.parts[0]
+    v, _ = tangent.log_map(tangent.frame(jnp.asarray(row)), jnp.asarray(-row))
+    assert np.linalg.norm(v) == pytest.approx(np.pi, abs=1e-2)
+
+
+@pytest.mark.parametrize("name", MANIFOLDS)
+def test_bounds_hold_everywhere(name):
+    manifold = MANIFOLDS[name]
+    part = shaped_density(manifold).parts[1]
+    rows = np.concatenate(
+        [cluster(manifold, 50, seed=1), cluster(manifold, 50, seed=2, spread=3.0)]
+    )
+    heights, curvatures = part.term_bounds()
+    gaps = part.scaled_embedding(rows)[:, None] - part.centres
+    bounds = heights - 0.5 * curvatures * (gaps**2).sum(2)[..., None]
+    terms = np.asarray(jax.vmap(part.log_terms)(jnp.asarray(rows)))
+    assert (terms <= bounds + 1e-3).all()
+    assert np.quantile(bounds - terms, 0.001) < 5, "bounds that are never reached prune nothing"
+
+
+def test_log_prob_can_be_compiled_and_differentiated():
+    density = dataclasses.replace(shaped_density(Torus(2)))
+    rows = jnp.asarray(cluster(Torus(2), 5, seed=1))
+    slopes = jax.jit(jax.vmap(jax.grad(lambda y: density.log_prob(y).value)))(rows)
+    step = 1e-2 * jnp.eye(2)[0]
+    ends = [density.log_prob(rows + sign * step).value for sign in (1, -1)]
+    np.testing.assert_allclose(slopes[:, 0], (ends[0] - ends[1]) / 2e-2, rtol=0.1, atol=0.5)
