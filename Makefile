@@ -66,6 +66,7 @@ faults: .venv/installed
 benchmarks: .venv-benchmarks/installed
 	.venv-benchmarks/bin/python -m benchmarks.speed
 	.venv-benchmarks/bin/python -m benchmarks.marginal
+	.venv-benchmarks/bin/python -m benchmarks.kernels
 	.venv-benchmarks/bin/python -m benchmarks.learning
 	.venv-benchmarks/bin/python -m benchmarks.estimators
 	.venv-benchmarks/bin/python -m benchmarks.estimators contract

@@ -25,7 +25,7 @@ SEEDS = (30, 99)
 """The seeds of the fitted and of the scored rows."""
 BATCH_ROWS = 4096
 """Rows of a batch of the full sum, as `evaluate` takes by default."""
-TURNS = 3
+TURNS = 2
 RESULTS = Path(__file__).parent / "results" / "kernels.json"
 
 

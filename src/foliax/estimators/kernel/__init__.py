@@ -1,7 +1,7 @@
 """Kernel density estimators.
 
 `scale_mixture` and `local` are the estimators; `families` has the kernels of each manifold,
-`components` and `shapes` sum them over rows, and `pruning` skips negligible ones.
+`components` and `shapes` sum them over rows. `pruning` and `scoring` skip negligible ones.
 May import: `estimators.base`, `estimators.weights` and everything below `estimators`.
 """
 
