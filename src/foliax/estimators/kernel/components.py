@@ -110,7 +110,9 @@ class ScaleKernels(AbstractKernels):
         smooth = np.setdiff1d(np.arange(len(index)), self.cells)
         here = self.space.embed(y) * a
         # One coordinate at a time is one loop over the rows, which is faster than an array of gaps.
-        squared = sum(((here[j] - self.embedded[:, j]) ** 2 for j in smooth), jnp.zeros(()))
+        squared = sum(
+            ((here[j] - self.embedded[:, j]) ** 2 for j in smooth), jnp.zeros_like(self.log_rows)
+        )
         cells = np.array(self.cells, int)
         edges = self.space.cell_edges(y) * a[cells, None]
         widths = self.space.cell_widths(y) * a[cells]
