@@ -108,7 +108,7 @@ class RotationTangent(AbstractTangent):
     @property
     def max_log_shrinkage(self) -> float:
         """The bound is reached at half a turn, and the constant 2^{3/2} makes it safe."""
-        return 2 * math.log(math.pi / 2) / math.pi**2
+        return 2 * math.log(math.pi / 2)
 
     def frame(self, y: Point) -> Frame:
         return quaternion_of_rotation(y.reshape(3, 3))

@@ -127,7 +127,7 @@ class SphereTangent(AbstractTangent):
     @property
     def max_log_shrinkage(self) -> float:
         """The bound is reached at the antipode, where sin θ is bounded by MIN_SINE."""
-        return (self.size - 2) * math.log(math.pi / MIN_SINE) / math.pi**2
+        return (self.size - 2) * math.log(math.pi / MIN_SINE)
 
     def frame(self, y: Point) -> Frame:
         return jnp.concatenate([y, householder_basis(y).reshape(-1)])
@@ -150,8 +150,9 @@ class SphereTangent(AbstractTangent):
             1 - angle**2 / 6,
         )
         v = [sum(gap[k] * across[k, j] for k in range(self.size)) for j in range(self.size - 1)]
-        # Every direction leads to the antipode. The sum is 0 there, which is not its length.
-        v[0] = jnp.where((sine < MIN_SINE) & (half > 0.5), angle * ratio, v[0])
+        # Every direction leads to the antipode. Its v has the length π, but the sums are 0 there.
+        is_antipode = (sum(each**2 for each in v) < MIN_SINE**2) & (half > 0.5)
+        v[0] = jnp.where(is_antipode, angle * ratio, v[0])
         return jnp.stack(v) / ratio, (self.size - 2) * jnp.log(ratio)
 
     def exp_map(self, frame: Frame, v: Vector) -> Point:

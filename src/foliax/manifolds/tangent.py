@@ -42,7 +42,7 @@ class AbstractTangent(eqx.Module):
 
     @property
     def max_log_shrinkage(self) -> float:
-        """A number c such that −log_volume ≤ c‖v‖² for every v; 0 where volumes do not shrink."""
+        """A number s such that −log_volume ≤ s·min(1, ‖v‖²/π²); 0 where volumes do not shrink."""
         return 0.0
 
     @abc.abstractmethod

@@ -70,11 +70,12 @@ class Tangents(eqx.Module):
         """The largest ratio of a chord between embedded points to the length of v."""
         return max((p.max_chord_ratio for p in self.parts if p is not None), default=1.0)
 
-    def max_log_shrinkage(self, relative: Float[np.ndarray, " s"]) -> float:
-        """A number c such that −log_volume ≤ c‖v‖², v the coordinates times `relative`."""
+    def log_shrinkages(self, relative: Float[np.ndarray, " s"]) -> tuple[float, float]:
+        """Numbers c, s such that −log_volume ≤ min(c‖v‖², s), v the coordinates times `relative`."""
         index, present = self.bandwidth_index(), [p for p in self.parts if p is not None]
-        each = [p.max_log_shrinkage for p in present for _ in p.scales]
-        return float(max(np.array(each) / relative[index] ** 2, default=0.0))
+        each = np.array([p.max_log_shrinkage for p in present for _ in p.scales])
+        rate = max(each / (np.pi * relative[index]) ** 2, default=0.0)
+        return float(rate), sum(p.max_log_shrinkage for p in present)
 
     def _with(self, y: Point):
         return list(zip(self.parts, self.space.split(y), strict=True))
@@ -145,14 +146,19 @@ class LocalKernels(AbstractKernels):
         return self.log_scale - log_volume, squared, masses
 
     def term_bounds(self) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
-        """Bound the terms by the widest deviations; volumes shrink by at most exp(c‖v‖²)."""
+        """Bound the terms by the widest deviations, and shrinking volumes by c‖v‖².
+
+        Kernels so broad that this leaves no curvature have the largest shrinkage in their heights.
+        """
         whiten, widths = np.asarray(self.whiten, float), np.asarray(self.widths, float)
         heights = np.asarray(self.log_scale, float)[:, None] - whiten.shape[1] * np.log(widths)
         least = np.linalg.eigvalsh(np.swapaxes(whiten, 1, 2) @ whiten)[:, :1]
-        curvature = least / widths**2 - 2 * self.tangents.max_log_shrinkage(
-            np.asarray(self.relative)
-        )
-        return heights, np.maximum(curvature, 0) / self.tangents.max_chord_ratio**2
+        rate, most = self.tangents.log_shrinkages(np.asarray(self.relative))
+        full = least / widths**2
+        is_narrow = full > 2 * rate
+        curvatures = np.where(is_narrow, full - 2 * rate, full)
+        heights = np.where(is_narrow, heights, heights + most)
+        return heights, curvatures / self.tangents.max_chord_ratio**2
 
     def tables(self) -> tuple[Any, ...]:
         levels = repeat_levels(np.asarray(self.level), self.levels)
