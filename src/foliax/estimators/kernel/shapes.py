@@ -71,7 +71,7 @@ class Tangents(eqx.Module):
         return max((p.max_chord_ratio for p in self.parts if p is not None), default=1.0)
 
     def log_shrinkages(self, relative: Float[np.ndarray, " s"]) -> tuple[float, float]:
-        """Numbers c, s such that −log_volume ≤ min(c‖v‖², s), v the coordinates times `relative`."""
+        """Numbers c, s such that −log_volume ≤ min(c‖v‖², s), for coordinates times `relative`."""
         index, present = self.bandwidth_index(), [p for p in self.parts if p is not None]
         each = np.array([p.max_log_shrinkage for p in present for _ in p.scales])
         rate = max(each / (np.pi * relative[index]) ** 2, default=0.0)
