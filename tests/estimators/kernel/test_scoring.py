@@ -28,7 +28,7 @@ MANIFOLDS = {
     "S²": Sphere(2),
     "T²": Torus(2),
     "SO(3)": SpecialOrthogonal(3),
-    "mixed": Product(Sphere(2), PositiveReals(), Naturals(1)),
+    "mixed": Product(Sphere(2), PositiveReals(), Torus(1)),
 }
 
 
@@ -70,6 +70,14 @@ def check(density, rows):
 def test_an_index_gives_the_sum_of_all_kernels(name, indexed):
     density = shaped_density(MANIFOLDS[name])
     check(density, cluster(MANIFOLDS[name], 500, seed=1))
+
+
+def test_kernels_with_cells_have_no_index(indexed):
+    """Their masses are shared by levels, which is faster."""
+    continuous = Product(Sphere(2), PositiveReals())
+    for manifold, expected in ((continuous, True), (Product(continuous, Naturals(1)), False)):
+        part = shaped_density(manifold, n=40).parts[0]
+        assert kernel_density.has_index(part) is expected
 
 
 def test_few_kernels_are_evaluated(indexed, monkeypatch):

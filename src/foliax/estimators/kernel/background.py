@@ -48,5 +48,9 @@ class Background(AbstractKernels):
     def cutoff_radii(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
         return np.zeros(0)
 
+    @property
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        return np.full(1, -self.manifold.log_total_volume())
+
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> Background:
         return self

@@ -54,6 +54,11 @@ class AbstractKernels(eqx.Module):
         """Draw one point from a component."""
 
     @property
+    def has_cells(self) -> bool:
+        """Whether columns are counted or rounded, so that kernels of one level share a mass."""
+        return False
+
+    @property
     def pair_work(self) -> float:
         """Work units of one kernel of one component at one row."""
         return PAIR_WORK_UNITS
@@ -83,6 +88,11 @@ class AbstractKernels(eqx.Module):
             One radius for each row that carries kernels, in scaled embedded coordinates.
         """
 
+    @property
+    @abc.abstractmethod
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        """An upper bound of each component's log density, without the volume of charts."""
+
     def log_terms(self, y: Point) -> Float[Array, "n k"]:
         """Compute the log terms of the sums of `log_components`, without the volume of charts."""
         raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
@@ -96,10 +106,7 @@ class AbstractKernels(eqx.Module):
         raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
 
     def tables(self) -> tuple[Any, ...]:
-        """List the arrays with an entry for each row that carries kernels.
-
-        Levels are repeated for each row, so that entries of some rows are kernels of their own.
-        """
+        """List the arrays with an entry for each row that carries kernels."""
         raise NotImplementedError(f"{type(self).__name__} has no kernels at rows.")
 
     def with_tables(self, tables: tuple[Any, ...]) -> AbstractKernels:

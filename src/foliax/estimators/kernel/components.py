@@ -14,15 +14,7 @@ from ...density.batches import pad_to_power_of_two
 from ...registry import storable
 from .base import AbstractKernels, Point
 from .space import Space, list_orbits
-from .terms import (
-    log_cell,
-    log_sum,
-    own_levels,
-    repeat_levels,
-    sample_row,
-    select_levels,
-    sum_level_masses,
-)
+from .terms import log_cell, log_sum, sample_row, select_levels, sum_level_masses
 
 
 @storable("rivals.ScaleKernels")
@@ -127,16 +119,14 @@ class ScaleKernels(AbstractKernels):
         return heights, np.broadcast_to(np.asarray(self.kappas, float), heights.shape)
 
     def tables(self) -> tuple[Any, ...]:
-        levels = repeat_levels(np.asarray(self.level), self.levels)
-        return self.rows, self.embedded, self.log_rows, self.groups, levels
+        return _fields_by_row(self)
 
     def with_tables(self, tables: tuple[Any, ...]) -> ScaleKernels:
-        level = own_levels(len(tables[0]), len(self.levels))
-        return eqx.tree_at(
-            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.levels, p.level),
-            self,
-            (*tables, level),
-        )
+        return eqx.tree_at(_fields_by_row, self, tables)
+
+    @property
+    def has_cells(self) -> bool:
+        return bool(self.cells)
 
     @property
     def n_components(self) -> int:
@@ -172,10 +162,14 @@ class ScaleKernels(AbstractKernels):
     def cutoff_radii(self, depths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " n"]:
         return np.full(len(self.rows), np.sqrt(2 * depths / np.asarray(self.kappas)).max())
 
+    @property
+    def log_peaks(self) -> Float[np.ndarray, " k"]:
+        return float(jax.nn.logsumexp(self.log_rows)) - np.asarray(self.log_masses, float)
+
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> ScaleKernels:
         level, levels = select_levels(np.asarray(self.level)[chosen], self.levels)
         some = eqx.tree_at(
-            lambda p: (p.rows, p.embedded, p.log_rows, p.groups, p.level),
+            _fields_by_row,
             self,
             (
                 self.rows[chosen],
@@ -186,3 +180,7 @@ class ScaleKernels(AbstractKernels):
             ),
         )
         return eqx.tree_at(lambda p: p.levels, some, levels) if levels else some
+
+
+def _fields_by_row(kernels: ScaleKernels) -> tuple:
+    return kernels.rows, kernels.embedded, kernels.log_rows, kernels.groups, kernels.level

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
 
 from ...manifolds import AbstractManifold
 from ..base import UnsupportedManifoldError
 from .base import AbstractKernels
-from .pruning import BASE_DEPTH_NATS, MIN_PRUNED_KERNELS, group_by_bandwidth
+from .pruning import (
+    BASE_DEPTH_NATS,
+    MIN_PRUNED_KERNELS,
+    group_by_bandwidth,
+    split_into_blocks,
+)
+from .scoring import (
+    MAX_BLOCK_ROWS,
+    TILE_KERNELS,
+    bound_terms,
+    split_into_layers,
+    within_share,
+)
 from .space import Space
 
 START_WORK_UNITS = 1.0
@@ -32,8 +45,16 @@ N_PROBED_CENTRES = 256
 """Kernels at whose centres the reach of others is measured: its error is below a tenth."""
 N_BLOCKS = 1024
 """Blocks of rows that are evaluated together, at most."""
+INDEXED_PAIR_RATIO = 1.5
+"""The cost of a kernel of the index, over that of a full sum, whose components share distances."""
+BOUND_WORK_UNITS = 2e-8
+"""Work units of the bound of one kernel of one component in the box of a block."""
+N_PROBED_BLOCKS = 16
+"""Blocks of rows whose kernels are counted: the error of the mean is about a tenth."""
+N_PROBED_ROWS = 8
+"""Rows of each block at which the density is estimated; the lowest decides what is listed."""
 MAX_PROBED_KERNELS = 4096
-"""Kernels whose reach is measured; measuring it takes milliseconds."""
+"""Kernels that are counted; counting them takes a tenth of a second."""
 
 
 def kernel_scale(manifold: AbstractManifold) -> float:
@@ -70,6 +91,43 @@ def local_kernel_work(n: int, manifold: AbstractManifold) -> float:
     """Work units of fitting a local kernel to n rows."""
     start = SHAPING_START_WORK_UNITS * DIMENSION_SHARE * max(2, manifold.dim)
     return start + kernel_scale(manifold) * SHAPING_WORK_UNITS * n
+
+
+def indexed_work(part: AbstractKernels, log_weights: Float[np.ndarray, " k"]) -> float:
+    """Estimate the work units of scoring a row by the index: bounds of all terms, and some terms.
+
+    Args:
+        part: A list of kernels that have centres.
+        log_weights: The log weights of its components.
+    """
+    bounds = part.n_rows * part.n_components / MAX_BLOCK_ROWS
+    padding = part.n_components * TILE_KERNELS / 2
+    pairs = count_scored_pairs(part, log_weights) + padding
+    return BOUND_WORK_UNITS * bounds + INDEXED_PAIR_RATIO * part.pair_work * pairs
+
+
+def count_scored_pairs(part: AbstractKernels, log_weights: Float[np.ndarray, " k"]) -> float:
+    """Estimate how many kernels, of all components, the index evaluates for a typical row.
+
+    Some of the kernels are listed for some blocks of other kernels' centres, which stand for the
+    rows. Bounds stand for the terms, and the part alone for the density.
+    """
+    n, centres = part.n_rows, part.centres.astype(np.float32)
+    order = np.random.default_rng(0).permutation(n)
+    kernels, rows = np.split(order, [min(MAX_PROBED_KERNELS, n // 2)])
+    layers = split_into_layers(part.subset(kernels, np.ones(len(kernels), bool)), log_weights)
+    size = max(1, MAX_BLOCK_ROWS * len(rows) // n)
+    blocks = list(split_into_blocks(centres[rows], size))
+    listed = []
+    for number in np.linspace(0, len(blocks) - 1, N_PROBED_BLOCKS, dtype=int):
+        block = centres[rows[blocks[number]]]
+        low, high = block.min(0, keepdims=True), block.max(0, keepdims=True)
+        bounds = bound_terms(layers, [(low, high)] * len(layers), 0)
+        some = block[:N_PROBED_ROWS]
+        points = [(some, some)] * len(layers)
+        logs = [np.logaddexp.reduce(bound_terms(layers, points, k)) for k in range(len(some))]
+        listed.append(len(within_share(bounds - min(logs))))
+    return float(np.mean(listed)) * n / len(kernels)
 
 
 def count_reaching_pairs(kernels: AbstractKernels) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -18,8 +19,8 @@ from ...density.mixture import choose_components, sample_by_component
 from ...manifolds import AbstractManifold
 from ...registry import storable
 from .base import AbstractKernels, Point
-from .cost import count_reaching_pairs
-from .pruning import evaluate_pruned
+from .cost import count_reaching_pairs, indexed_work
+from .pruning import MIN_PRUNING_WORK, evaluate_pruned
 from .scoring import log_sums
 from .space import Space
 
@@ -30,6 +31,12 @@ The programs for it take about as long to compile.
 """
 MIN_INDEXED_KERNELS = 256
 """Kernels of a part up to which an index does not pay, for any number of rows."""
+MAX_ROWS_AT_ONCE = 1_000_000
+"""Rows that are evaluated at once, since their components are held in memory."""
+NEGLIGIBLE_NATS = 16.0
+"""Nats below the density at which a kernel changes no digit of float32."""
+MAX_PILOT_ROWS, MIN_PILOT_ROWS = 256, 16
+"""Rows that are evaluated without pruning, to learn how low the density is at most rows."""
 
 
 @storable("rivals.KernelDensity")
@@ -62,9 +69,11 @@ class KernelDensity(AbstractDensity):
         key: PRNGKeyArray,
         batch_size: int,
     ) -> LogProb:
-        pairs = sum(part.n_rows * part.n_components for part in self.parts)
+        pairs = len(rows) * sum(part.n_rows * part.n_components for part in self.parts)
         indexed = [has_index(part) for part in self.parts]
-        if len(rows) * pairs < MIN_INDEXING_WORK or not any(indexed):
+        if any(part.has_cells for part in self.parts) and pairs >= MIN_PRUNING_WORK:
+            return self._log_prob_pruned(rows, row_ids, key, batch_size)
+        if pairs < MIN_INDEXING_WORK or not any(indexed):
             return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
         # Equal rows are evaluated once, so that they have equal densities.
         distinct, numbers = np.unique(rows, axis=0, return_inverse=True)
@@ -91,6 +100,41 @@ class KernelDensity(AbstractDensity):
         parts = [part for part, _, is_indexed in members if is_indexed]
         weights = [own for _, own, is_indexed in members if is_indexed]
         return np.logaddexp(others, charts + log_sums(parts, weights, rows, others - charts))
+
+    def _log_prob_pruned(
+        self, rows: np.ndarray, row_ids: np.ndarray, key: PRNGKeyArray, batch_size: int
+    ) -> LogProb:
+        """Evaluate rows by the kernels within cutoff radii, which pilot rows decide."""
+        pairs = sum(part.n_rows * part.n_components for part in self.parts)
+        charts = np.asarray(log_jacobians(Space(self.manifold), jnp.asarray(rows)))
+        # Fewer pilot rows where kernels are many, so that they take a few seconds at most.
+        pilots = min(len(rows), MAX_PILOT_ROWS, max(MIN_PILOT_ROWS, 4 * MIN_PRUNING_WORK // pairs))
+        some = np.random.default_rng(0).choice(len(rows), pilots, replace=False)
+        pilot, _ = log_prob_in_batches(self, rows[some], row_ids[some], None, key, batch_size)
+        low = float(np.quantile(pilot - charts[some], 0.02))
+        if not np.isfinite(low):
+            return log_prob_in_batches(self, rows, row_ids, None, key, batch_size)
+        value, left = np.full(len(rows), -np.inf), np.arange(len(rows))
+        for level in (low, low - 20):
+            batches = math.ceil(len(left) / MAX_ROWS_AT_ONCE)
+            for some in np.array_split(left, batches) if len(left) else ():
+                value[some] = self._log_probs_above(rows[some], level)
+            left = left[~(value[left] - charts[left] >= level)]
+        if len(left):
+            value[left], _ = log_prob_in_batches(
+                self, rows[left], row_ids[left], None, key, batch_size
+            )
+        return LogProb(value, np.zeros_like(value))
+
+    def _log_probs_above(self, rows: np.ndarray, level: float) -> np.ndarray:
+        """Evaluate rows, exactly where the density in the charts is above exp(level)."""
+        value = np.full(len(rows), -np.inf)
+        for part, own in zip(self.parts, map(np.asarray, self.log_weights), strict=True):
+            depths = part.log_peaks + own - level + NEGLIGIBLE_NATS
+            logs = evaluate_pruned(part, rows, depths=depths) + own
+            with np.errstate(invalid="ignore"):  # A row that is not a number stays so.
+                value = np.logaddexp(value, np.logaddexp.reduce(logs, axis=1))
+        return value
 
     def sample_rows(
         self, keys: Key[Array, " n"], *, condition: np.ndarray | None = None
@@ -129,7 +173,12 @@ class KernelDensity(AbstractDensity):
 
     @property
     def evaluation_work(self) -> float:
-        return sum(part.pair_work * count_reaching_pairs(part) for part in self.parts)
+        return sum(
+            indexed_work(part, np.asarray(own))
+            if has_index(part)
+            else part.pair_work * count_reaching_pairs(part)
+            for part, own in zip(self.parts, self.log_weights, strict=True)
+        )
 
     def refine(self) -> KernelDensity:
         return self
@@ -151,5 +200,8 @@ def log_jacobians(space: Space, rows: Float[Array, "n size"]) -> Float[Array, " 
 
 
 def has_index(part: AbstractKernels) -> bool:
-    """Whether kernels are many, and have centres that an index can tell apart."""
-    return part.n_rows > MIN_INDEXED_KERNELS and part.centres.size > 0
+    """Whether kernels are many, and have centres that an index can tell apart.
+
+    An index would compute the mass of a cell for each kernel, which is slower than for each level.
+    """
+    return part.n_rows > MIN_INDEXED_KERNELS and part.centres.size > 0 and not part.has_cells

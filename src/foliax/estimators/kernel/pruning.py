@@ -46,17 +46,20 @@ def evaluate_pruned(
     kernels: AbstractKernels,
     rows: np.ndarray,
     groups: np.ndarray | None = None,
+    *,
+    depths: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, "n k"]:
     """Evaluate every component at many rows, without kernels that are negligible there.
 
     Rows are evaluated in blocks of neighbours. Each block uses the kernels whose cutoff radius
-    meets it. A kernel is negligible `BASE_DEPTH_NATS` below its peak, and one nat more for each
-    dimension, since mass lies deeper in more dimensions.
+    meets it.
 
     Args:
         kernels: The components.
         rows: The rows.
         groups: For each row, the group of kernels to leave out. By default none is left out.
+        depths: For each component, how many nats below its peak a kernel is negligible. By default
+            `BASE_DEPTH_NATS` and one for each dimension, since mass lies deeper in more dimensions.
 
     Returns:
         The log density of each row under each component; −inf where all kernels are negligible.
@@ -70,8 +73,9 @@ def evaluate_pruned(
         everything = pad_to_power_of_two(np.arange(kernels.n_rows))
         whole = kernels.subset(everything, np.arange(len(everything)) < kernels.n_rows)
         return _evaluate_all(whole, rows, groups)
-    depths = np.full(kernels.n_components, BASE_DEPTH_NATS + kernels.centres.shape[1])
-    return _evaluate_in_blocks(kernels, rows, groups, depths)
+    if depths is None:
+        depths = np.full(kernels.n_components, BASE_DEPTH_NATS + kernels.centres.shape[1])
+    return _evaluate_in_blocks(kernels, rows, groups, np.maximum(depths, 1.0))
 
 
 def _evaluate_in_blocks(

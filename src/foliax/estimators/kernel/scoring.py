@@ -132,14 +132,14 @@ def _log_sums_of_blocks(
 ) -> Float[np.ndarray, "b r"]:
     """Choose the kernels of each block by a first sum of its nearest ones, and sum them."""
     n_blocks = len(rows)
-    bounds = [_bound_terms(layers, boxes, block) for block in range(n_blocks)]
+    bounds = [bound_terms(layers, boxes, block) for block in range(n_blocks)]
     first = [_nearest(layers, bound) for bound in bounds]
     low = np.logaddexp(floor, _sum_chosen(layers, first, rows)).min(1)
-    chosen = [_within_share(bound - level) for bound, level in zip(bounds, low, strict=True)]
+    chosen = [within_share(bound - level) for bound, level in zip(bounds, low, strict=True)]
     return _sum_chosen(layers, chosen, rows)
 
 
-def _bound_terms(layers: list[Layer], boxes: list, block: int) -> Float[np.ndarray, " m"]:
+def bound_terms(layers: list[Layer], boxes: list, block: int) -> Float[np.ndarray, " m"]:
     """Bound the weighted log terms of all kernels in the box of a block, layer by layer."""
     found, squared, seen = [], np.zeros(0, np.float32), None
     for layer, (low, high) in zip(layers, boxes, strict=True):
@@ -164,7 +164,7 @@ def _nearest(layers: list[Layer], bound: Float[np.ndarray, " m"]) -> Int[np.ndar
     return ends[layer] - size + np.sort(np.argpartition(-own, count - 1)[:count])
 
 
-def _within_share(relative: Float[np.ndarray, " m"]) -> Int[np.ndarray, " _"]:
+def within_share(relative: Float[np.ndarray, " m"]) -> Int[np.ndarray, " _"]:
     """Number the terms without the smallest ones, which are `MAX_SHARE_LEFT_OUT` in total at most.
 
     Half of the share is for terms below a safe cutoff, and half for those above it.

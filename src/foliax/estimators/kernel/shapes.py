@@ -18,8 +18,6 @@ from .space import Space
 from .terms import (
     log_cell,
     log_sum,
-    own_levels,
-    repeat_levels,
     sample_row,
     select_levels,
     sum_level_masses,
@@ -161,16 +159,14 @@ class LocalKernels(AbstractKernels):
         return heights, curvatures / self.tangents.max_chord_ratio**2
 
     def tables(self) -> tuple[Any, ...]:
-        levels = repeat_levels(np.asarray(self.level), self.levels)
-        return self.frames, self.rows, self.whiten, self.log_scale, levels
+        return _fields_by_row(self)
 
     def with_tables(self, tables: tuple[Any, ...]) -> LocalKernels:
-        level = own_levels(len(tables[1]), len(self.levels))
-        return eqx.tree_at(
-            lambda p: (p.frames, p.rows, p.whiten, p.log_scale, p.levels, p.level),
-            self,
-            (*tables, level),
-        )
+        return eqx.tree_at(_fields_by_row, self, tables)
+
+    @property
+    def has_cells(self) -> bool:
+        return bool(self.cells)
 
     @property
     def n_components(self) -> int:
@@ -225,6 +221,13 @@ class LocalKernels(AbstractKernels):
         """Radii of chords, which are at most √2 times as long as tangent vectors (on rotations)."""
         narrow = np.linalg.svd(np.asarray(self.whiten, float), compute_uv=False)
         return (np.sqrt(4 * depths) * np.asarray(self.widths)).max() / narrow[:, -1]
+
+    @property
+    def log_peaks(self) -> Float[np.ndarray, " h"]:
+        """A bound that allows for exp(log_volume), which is at least 1e-3 per dimension."""
+        d = self.whiten.shape[1]
+        total = float(jax.nn.logsumexp(self.log_scale)) + d * np.log(1e3)
+        return total - d * np.log(np.asarray(self.widths, float))
 
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> LocalKernels:
         frames, rows, whiten, log_scale, level = jax.tree.map(

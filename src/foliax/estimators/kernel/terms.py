@@ -41,16 +41,6 @@ def select_levels(
     return numbers.astype(np.int32), kept
 
 
-def repeat_levels(level: Int[np.ndarray, "n c"], levels: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
-    """List every row's own level, for each column."""
-    return tuple(np.asarray(m)[level[:, c]] for c, m in enumerate(levels))
-
-
-def own_levels(n: int, columns: int) -> Int[Array, "n c"]:
-    """Number the levels of rows that have one each."""
-    return jnp.broadcast_to(jnp.arange(n, dtype=jnp.int32)[:, None], (n, columns))
-
-
 def sum_level_masses(
     masses: list[Float[Array, " _"]], level: Int[Array, "n c"]
 ) -> Float[Array, " n"] | Scalar:
