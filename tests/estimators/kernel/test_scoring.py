@@ -12,6 +12,7 @@ from foliax.density.batches import log_prob_in_batches
 from foliax.estimators import LocalKernel, ScaleMixtureKernel
 from foliax.estimators.kernel import density as kernel_density
 from foliax.estimators.kernel import scoring
+from foliax.estimators.kernel.cost import INDEXED_PAIR_RATIO, count_scored_pairs
 from foliax.estimators.kernel.data import DistinctRows
 from foliax.estimators.kernel.density import KernelDensity
 from foliax.estimators.kernel.neighbours import local_kernels
@@ -89,6 +90,25 @@ def test_few_kernels_are_evaluated(indexed, monkeypatch):
     density, rows = shaped_density(Sphere(2), n=4000), cluster(Sphere(2), 2000, seed=1)
     score(density, rows)
     assert 0 < sum(pairs) < 0.4 * 4 * 4000 * len(rows) / scoring.MAX_BLOCK_ROWS * 2
+
+
+@pytest.mark.parametrize("name", ["S²", "SO(3)"])
+def test_the_cost_model_counts_the_evaluated_kernels(name, indexed, monkeypatch):
+    whole = shaped_density(MANIFOLDS[name], n=2000)
+    density = KernelDensity(whole.manifold, whole.parts[:1], whole.log_weights[:1])
+    listed, within = [], scoring.within_share
+
+    def record(relative):
+        listed.append(within(relative))
+        return listed[-1]
+
+    monkeypatch.setattr(scoring, "within_share", record)
+    score(density, cluster(density.manifold, 2000, seed=1))
+    counted = np.mean([len(numbers) for numbers in listed])
+    modelled = count_scored_pairs(density.parts[0], np.asarray(density.log_weights[0]))
+    assert 0.5 < modelled / counted < 2
+    pair_work = INDEXED_PAIR_RATIO * density.parts[0].pair_work
+    assert modelled * pair_work < density.evaluation_work < 2 * modelled * pair_work
 
 
 def test_a_fitted_density_and_its_background(indexed):

@@ -223,7 +223,7 @@ def _sum_tiles(
         padded = np.resize(np.arange(start, stop), TILES_AT_ONCE)
         numbers = tiles.kernels[padded]
         tables = jax.tree.map(lambda a, n=numbers: np.asarray(a)[n], layer.tables)
-        valid, some = tiles.valid[padded], rows[tiles.block[padded]]
+        valid, some = map(jnp.asarray, (tiles.valid[padded], rows[tiles.block[padded]]))
         top, total = _evaluate_tiles(layer.kernels, tables, valid, some)
         tops.append(np.asarray(top, float)[: stop - start])
         sums.append(np.asarray(total, float)[: stop - start])

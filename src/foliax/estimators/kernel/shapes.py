@@ -130,7 +130,7 @@ class LocalKernels(AbstractKernels):
         d = v.shape[1]
         # Sums of products of whole columns are one loop over the rows, which is faster than einsum.
         white = [sum(self.whiten[:, i, j] * v[:, j] for j in range(i + 1)) for i in range(d)]
-        squared = sum((w**2 for w in white), jnp.zeros_like(self.log_scale))
+        squared = jnp.asarray(sum((w**2 for w in white), jnp.zeros_like(self.log_scale)))
         cells = np.array(self.cells, int)
         relative = self.relative[space.bandwidth_index()[cells]]
         edges = space.cell_edges(y) * relative[:, None]
