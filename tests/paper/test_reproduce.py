@@ -81,6 +81,7 @@ def test_our_rows_see_no_more_draws_than_the_papers():
         pytest.param("table1-s2-man-ode", marks=pytest.mark.slow),
         pytest.param("table3-correlated-modulus", marks=pytest.mark.slow),
         pytest.param("table3-unimodal-mobius", marks=pytest.mark.slow),
+        "table3-unimodal-foliax",
         pytest.param("table4-procrustes-foliax", marks=pytest.mark.slow),
     ],
 )
@@ -93,6 +94,7 @@ def test_a_trial_is_stored_found_and_shown(name, tmp_path):
     draws = {
         "table1-s2-man-ode": 32,
         "table3-unimodal-mobius": 0,
+        "table3-unimodal-foliax": 100,
         "table4-procrustes-foliax": 100,
     }
     assert found["draws"] == draws.get(name, 32 + START_ROWS)
