@@ -35,6 +35,7 @@ from foliax.training import Training, partition
 KEY = jax.random.key(0)
 SHORT = Training(steps=60, batch_size=64, eval_every=20, learning_rate=1e-2, warmup=5, ema=0.9)
 SMALL = SplineFlow(layers=3, width=8, depth=1, bins=4, members=1, training=SHORT)
+TINY = dataclasses.replace(SMALL, layers=1, bins=3)
 COMPACT = {
     "S2": Sphere(2),
     "S5": Sphere(5),
@@ -165,9 +166,9 @@ def test_inverse_of_the_splines():
 
 
 def test_members_are_trained_side_by_side_and_give_their_mean():
-    data = Dataset(mixed_rows(400), MIXED)
-    rows = jnp.asarray(mixed_rows(40, seed=3), jnp.float32)
-    parts = [shaken(SMALL.build(data, key=jax.random.key(k)), 0.1 + 0.1 * k) for k in range(3)]
+    data = Dataset(uniform_rows(Sphere(2), 400), Sphere(2))
+    rows = jnp.asarray(uniform_rows(Sphere(2), 40, seed=3))
+    parts = [shaken(TINY.build(data, key=jax.random.key(k)), 0.1 + 0.1 * k) for k in range(3)]
     joint = Members(*parts)
     each = np.stack([part.log_prob(rows).value for part in parts])
     assert np.ptp(each, axis=0).max() > 0.1
@@ -175,21 +176,22 @@ def test_members_are_trained_side_by_side_and_give_their_mean():
     for density in (joint, joint.separate()):
         np.testing.assert_allclose(density.log_prob(rows).value, mean, atol=1e-4)
         np.testing.assert_allclose(density.log_prob(rows[0]).value, mean[0], atol=1e-4)
-    np.testing.assert_allclose(joint.log_prob_each(rows), each, atol=1e-4)
     assert joint.work == joint.separate().work == 3 * parts[0].work
-    fitted = dataclasses.replace(SMALL, members=3).fit(data, key=KEY).density
+    fitted = dataclasses.replace(TINY, members=3).fit(data, key=KEY).density
     assert isinstance(fitted, Stacked)
     assert len({part.log_prob(rows[0]).value.item() for part in fitted.members}) == 3
 
 
 def test_rows_one_by_one_have_the_values_of_all_at_once():
-    density = shaken(SMALL.build(Dataset(mixed_rows(400), MIXED), key=KEY))
-    rows = jnp.asarray(mixed_rows(5, seed=3), jnp.float32)
-    one_by_one = np.array([density.log_prob(row).value for row in rows])
+    density = shaken(TINY.build(Dataset(mixed_rows(400), MIXED), key=KEY))
+    rows = jnp.asarray(mixed_rows(3, seed=3), jnp.float32)
+    one_by_one, slopes = zip(
+        *(jax.value_and_grad(lambda y: density.log_prob(y).value)(row) for row in rows),
+        strict=True,
+    )
     np.testing.assert_allclose(density.log_prob(rows).value, one_by_one, atol=1e-5)
-    slopes = jax.vmap(jax.grad(lambda row: density.log_prob(row).value))(rows)
-    assert np.isfinite(slopes[:, :5]).all()
-    assert np.abs(slopes[:, :5]).max() > 0.1
+    assert np.isfinite(slopes).all()
+    assert np.abs(np.array(slopes)[:, :5]).max() > 0.1
 
 
 def test_settings_of_older_files_have_one_member():

@@ -38,6 +38,7 @@ manifolds.SignedCover manifold rotations
 flows.BlockSplines networks frames linear orders blocks bins
 flows.CellSplines networks location scale bins
 density.Standardizer location scale
+density.Members manifold stacked count
 density.CoveredDensity manifold cover flow cell_flow coordinates features condition
 estimators.SplineFlow layers width depth bins members training validation_fraction
 manifolds.NarrowAngles working centre scale narrow wide
@@ -114,6 +115,7 @@ fit.DequantizedFlow ambient dequantizer objective training validation seeds prec
 fit.ELBO samples cost over_branches
 fit.ImportanceWeighted samples cost
 fit.Likelihood
+fit.MemberLikelihood
 fit.Training steps batch rate schedule warmup clip ema block patience validation_samples retries
     cut seconds
 record.Block step steps loss validation best_validation seconds

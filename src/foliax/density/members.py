@@ -10,11 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from ..manifolds import AbstractManifold
+from ..registry import storable
 from .base import AbstractDensity, Condition, Point
 from .log_prob import LogProb
 from .mixture import Stacked
 
 
+@storable("density.Members")
 class Members(AbstractDensity):
     """p(y) = mean_k p_k(y), where the arrays of all p_k are stacked.
 

@@ -33,10 +33,12 @@ from .base import (
 from .flow_work import GRADIENT_WORK_UNITS, MIN_STEPS
 from .manifold_flow.base import in_single_precision
 
-START_WORK_UNITS = 10.0
+START_WORK_UNITS = 30.0
 """Work units of building a flow and compiling its training."""
-BIN_WORK_UNITS = 6.5e-8
+BIN_WORK_UNITS = 1.7e-7
 """Work units of one bin of a spline in one evaluation with its gradient."""
+AXIS_COST = 1.5
+"""The cost of an axis, over that of other blocks: its networks are evaluated for both signs."""
 LOGISTIC_SCALE = 0.55
 """Scale of a logistic distribution of standard deviation 1."""
 MAX_SCALING_ROWS = 100_000
@@ -149,7 +151,8 @@ class SplineFlow(AbstractEstimator):
         cover = self._cover_of(manifold)
         inputs, outputs = cover.size, parameter_count(self.bins)
         network = self.width * (inputs + self.width * (self.depth - 1) + outputs)
-        moves = self.layers * len(cover.blocks) * cover.branches + 3 * cover.cell_count
+        blocks = sum(AXIS_COST if block.kind == "axis" else 1.0 for block in cover.blocks)
+        moves = self.layers * blocks * cover.branches + 3 * cover.cell_count
         each = GRADIENT_WORK_UNITS * network + BIN_WORK_UNITS * self.bins
         return each * moves * self.members * self.training.batch_size
 

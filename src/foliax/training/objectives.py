@@ -138,6 +138,7 @@ class Likelihood(AbstractObjective):
         return model.log_prob(y, condition=condition).value
 
 
+@storable("fit.MemberLikelihood")
 @dataclasses.dataclass(frozen=True)
 class MemberLikelihood(AbstractObjective):
     """−mean_k log p_k(y): trains the members of `Members` side by side, each as if it were alone.

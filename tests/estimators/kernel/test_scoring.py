@@ -169,7 +169,9 @@ def test_bounds_hold_everywhere(name, factor):
     bounds = heights - 0.5 * curvatures * (gaps**2).sum(2)[..., None]
     terms = np.asarray(jax.vmap(part.log_terms)(jnp.asarray(rows)))
     assert (terms <= bounds + 1e-3).all()
-    assert np.quantile(bounds - terms, 0.001) < 5, "bounds that are never reached prune nothing"
+    far = terms < heights.max() - 40
+    is_pruned = bounds[far] < heights.max() - 20
+    assert is_pruned.mean() > 0.6, "bounds that are far above the terms prune nothing"
 
 
 def test_log_prob_can_be_compiled_and_differentiated():
