@@ -243,6 +243,7 @@ def test_no_findings(schema, table):
     assert audit(table, Schema.parse(schema)) == []
 
 
+@pytest.mark.slow
 def test_hundreds_of_columns_take_seconds():
     values = np.random.default_rng(0).normal(size=(100, 400))
     frame = pd.DataFrame(values, columns=[f"c{i}" for i in range(400)])

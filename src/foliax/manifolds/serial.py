@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.stats import rankdata
 
 from .base import AbstractManifold
 
@@ -222,9 +223,6 @@ def _sort_keys(columns: Float[np.ndarray, "n c"]) -> Bool[np.ndarray, " c"]:
 
 def _is_sorted_along_axis(points: Float[np.ndarray, "n size"]) -> bool:
     """Whether rows are sorted along the direction of their largest variance."""
-    # A second to import, and most commands do not need it.
-    from scipy.stats import rankdata
-
     centred = points - points.mean(0)
     axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
     ranks = rankdata(centred @ axis)
