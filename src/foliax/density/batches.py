@@ -108,13 +108,22 @@ def _log_prob_batch(density, rows, row_ids, condition, key) -> LogProb:
         keys = jax.vmap(lambda row_id: jax.random.fold_in(key, row_id))(row_ids)
         return density._log_prob_batch(rows, condition=condition, keys=keys)
 
-    inputs, count = (rows, row_ids, condition), rows_at_once(density)
-    whole = len(rows) // count * count
-    parts = []
-    if whole:
-        chunks = jax.tree.map(lambda a: a[:whole].reshape(-1, count, *a.shape[1:]), inputs)
-        found = jax.lax.map(log_prob, chunks)
-        parts.append(jax.tree.map(lambda a: a.reshape(whole, *a.shape[2:]), found))
-    if whole < len(rows):
-        parts.append(log_prob(jax.tree.map(lambda a: a[whole:], inputs)))
-    return jax.tree.map(lambda *each: jnp.concatenate(each), *parts)
+    return map_chunks(log_prob, (rows, row_ids, condition), rows_at_once(density))
+
+
+def map_chunks(function: Callable[[Any], Any], inputs: Any, count: int) -> Any:
+    """Call a traced function on chunks of rows, and concatenate what it returns.
+
+    Args:
+        function: Maps `inputs` of up to `count` rows to arrays with an entry for each row.
+        inputs: Arrays of equal length.
+        count: The rows of a chunk. Rows are repeated to fill the last one, so that the function is
+            compiled for one size only.
+    """
+    n = len(jax.tree.leaves(inputs)[0])
+    if n <= count:
+        return function(inputs)
+    chunks = -(-n // count)
+    numbers = jnp.minimum(jnp.arange(chunks * count), n - 1).reshape(chunks, count)
+    found = jax.lax.map(lambda some: function(jax.tree.map(lambda a: a[some], inputs)), numbers)
+    return jax.tree.map(lambda a: a.reshape(chunks * count, *a.shape[2:])[:n], found)

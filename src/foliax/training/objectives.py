@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Key, PRNGKeyArray, PyTree
 
 from ..density import AbstractDensity, DequantizedDensity
 from ..density.integrate import open_uniform
@@ -37,10 +37,10 @@ class AbstractObjective(abc.ABC):
         """The weighted mean loss of `eqx.combine(params, static)` and its gradient in params."""
 
     @abc.abstractmethod
-    def log_score(
-        self, model: Any, y: Point, *, condition: Condition, samples: int, key: PRNGKeyArray
-    ) -> Scalar:
-        """Score a held-out y for validation: log p(y), or a bound on it from `samples` z."""
+    def log_scores(
+        self, model: Any, batch: Batch, *, samples: int, keys: Key[Array, " n"]
+    ) -> Float[Array, " n"]:
+        """Score held-out rows for validation: log p(y), or a bound on it from `samples` z."""
 
 
 @storable("fit.ELBO")
@@ -72,8 +72,8 @@ class ELBO(AbstractObjective):
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, condition=None, samples, key):
-        return log_bound(model, y, condition, samples, key)
+    def log_scores(self, model, batch, *, samples, keys):
+        return log_bounds(model, batch, samples, keys)
 
 
 @storable("fit.ImportanceWeighted")
@@ -118,8 +118,8 @@ class ImportanceWeighted(AbstractObjective):
         value = -(batch.weights * bound).mean() + self.cost * cost
         return value, jax.tree.map(jnp.add, by_params, by_noise)
 
-    def log_score(self, model, y, *, condition=None, samples, key):
-        return log_bound(model, y, condition, samples, key)
+    def log_scores(self, model, batch, *, samples, keys):
+        return log_bounds(model, batch, samples, keys)
 
 
 @storable("fit.Likelihood")
@@ -134,8 +134,8 @@ class Likelihood(AbstractObjective):
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, condition=None, samples=1, key=None):
-        return model.log_prob(y, condition=condition).value
+    def log_scores(self, model, batch, *, samples=1, keys=None):
+        return log_probs(model, batch)
 
 
 @storable("fit.MemberLikelihood")
@@ -153,8 +153,8 @@ class MemberLikelihood(AbstractObjective):
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, condition=None, samples=1, key=None):
-        return model.log_prob(y, condition=condition).value
+    def log_scores(self, model, batch, *, samples=1, keys=None):
+        return log_probs(model, batch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,18 +168,18 @@ class OwnSamples(AbstractObjective):
     def value_and_grad(self, params, static, batch, *, key):
         def loss(dequantizer):
             model = eqx.combine(eqx.tree_at(lambda m: m.dequantizer, params, dequantizer), static)
-            logs = jax.vmap(lambda x, c: self.log_score(paramax.unwrap(model), x, condition=c))(
-                batch.rows, batch.condition
-            )
-            return -(batch.weights * logs).mean()
+            return -(batch.weights * self.log_scores(paramax.unwrap(model), batch)).mean()
 
         value, gradient = jax.value_and_grad(loss)(params.dequantizer)
         zeros = jax.tree.map(jnp.zeros_like, params)
         return value, eqx.tree_at(lambda m: m.dequantizer, zeros, gradient)
 
-    def log_score(self, model, y, *, condition=None, samples=1, key=None):
-        y, z = model.dequantization.quantize(y)
-        return model.dequantizer.log_prob(model.features(y, condition), z)
+    def log_scores(self, model, batch, *, samples=1, keys=None):
+        def log_score(x, condition):
+            y, z = model.dequantization.quantize(x)
+            return model.dequantizer.log_prob(model.features(y, condition), z)
+
+        return jax.vmap(log_score)(batch.rows, batch.condition)
 
 
 class ReverseKL(eqx.Module, AbstractObjective):
@@ -199,8 +199,8 @@ class ReverseKL(eqx.Module, AbstractObjective):
 
         return jax.value_and_grad(loss)(params)
 
-    def log_score(self, model, y, *, condition=None, samples=1, key=None):
-        return model.log_prob(y, condition=condition).value
+    def log_scores(self, model, batch, *, samples=1, keys=None):
+        return log_probs(model, batch)
 
 
 def frozen(tree: PyTree) -> PyTree:
@@ -229,13 +229,17 @@ def draw(
     return jax.vmap(draw_row)(rows, batch.condition, v)
 
 
-def log_bound(
-    model: DequantizedDensity, y: Point, condition: Condition, samples: int, key: PRNGKeyArray
-) -> Scalar:
-    """log (1/K) Σ_k w_k of one row, K = `samples`."""
-    row = Batch(y[None], jnp.ones(1, y.dtype), None if condition is None else condition[None])
-    z = draw(model, row, samples, key)
-    return jax.nn.logsumexp(log_weights(model, row, z)[0]) - jnp.log(samples)
+def log_bounds(
+    model: DequantizedDensity, batch: Batch, samples: int, keys: Key[Array, " n"]
+) -> Float[Array, " n"]:
+    """log (1/K) Σ_k w_k of every row, K = `samples`, with its own noise."""
+
+    def log_bound(y: Point, condition: Condition, key: PRNGKeyArray) -> Scalar:
+        row = Batch(y[None], jnp.ones(1, y.dtype), None if condition is None else condition[None])
+        z = draw(model, row, samples, key)
+        return jax.nn.logsumexp(log_weights(model, row, z)[0]) - jnp.log(samples)
+
+    return jax.vmap(log_bound)(batch.rows, batch.condition, keys)
 
 
 def log_weights(

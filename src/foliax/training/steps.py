@@ -12,10 +12,14 @@ import optax
 import paramax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from ..density.batches import map_chunks
 from ..density.dataset import Sampler
 from .objectives import AbstractObjective
 from .rows import Batch
 from .settings import Training
+
+VALIDATED_AT_ONCE = 256
+"""Held-out rows that are scored at once, so that their activations stay in the cache."""
 
 
 class State(NamedTuple):
@@ -128,13 +132,13 @@ def _held_out_loss(
 ) -> Float[Array, ""]:
     model = paramax.unwrap(eqx.combine(params, static))
 
-    def score(row_number_condition):
-        y, number, condition = row_number_condition
-        row_key = jax.random.fold_in(key, number)
-        return objective.log_score(model, y, condition=condition, samples=samples, key=row_key)
+    def score(some):
+        batch, numbers = some
+        keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
+        return objective.log_scores(model, batch, samples=samples, keys=keys)
 
-    rows = (held_out.rows, jnp.arange(len(held_out.rows)), held_out.condition)
-    scores = jax.lax.map(score, rows, batch_size=256)
+    numbers = jnp.arange(len(held_out.rows))
+    scores = map_chunks(score, (held_out, numbers), VALIDATED_AT_ONCE)
     return -(held_out.weights * scores).mean()
 
 
