@@ -23,7 +23,7 @@ from foliax.evaluation import mean_and_error
 
 from .cases import Case, cases
 
-MODELS = ("kernel", "local kernel", "mixture", "flow")
+MODELS = ("kernel", "local kernel", "mixture", "spline flow", "flow")
 ROWS = 3000
 """Rows to fit; a kernel in one dimension is then within 0.02 nats of the truth."""
 MAX_MASS_ERROR = 0.005

@@ -231,7 +231,7 @@ class BlockSplines(eqx.Module):
     def _apply_matrices(
         self, parts: list[Array], matrices: tuple[Array, ...]
     ) -> tuple[list[Array], Scalar]:
-        """Map each unit vector x to Ax/‖Ax‖, and return −Σ m log ‖Ax‖ = log |du/dx| − log |det A|."""
+        """Map each unit vector x to Ax/‖Ax‖; return log |du/dx| − log |det A| = −Σ m log ‖Ax‖."""
         left, moved = iter(matrices), []
         log_stretch = jnp.zeros_like(parts[0][0])
         for block, part in zip(self.blocks, parts, strict=True):
