@@ -244,3 +244,20 @@ def test_validation_rows_are_in_the_same_coordinates():
     )
     assert isinstance(fitted, FitResult)
     assert abs(fitted.record.best_validation - 1.42) < 0.3
+
+
+@pytest.mark.parametrize("spec", [ScaleMixtureKernel(), LocalKernel()])
+def test_one_wild_value_does_not_widen_the_kernels_of_all_rows(spec):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(301, 2))
+    fresh = rng.normal(size=(1000, 2))
+    plane = foliax.Product(foliax.Euclidean(1), foliax.Euclidean(1))
+
+    def score(data):
+        return np.asarray(spec.fit(Dataset(data, plane), key=KEY).density.log_prob(fresh).value)
+
+    clean = score(rows[1:])
+    wild = score(np.concatenate([[[1e9, 0.0]], rows[1:]]))
+    loss = metrics.mean_and_error(clean - wild)
+    # One of 301 rows, and the share of the broadest kernels, cost less than 0.04 nats.
+    assert loss.value < 0.04 + 3 * loss.error

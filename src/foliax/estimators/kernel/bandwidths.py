@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from ...manifolds.local import location_and_scale
 from ..weights import mixture_weights
 from .components import ScaleKernels
 from .data import DistinctRows
@@ -29,6 +30,11 @@ MAX_RATIO_CHANGE = 16.001
 """The largest factor between a relative bandwidth and its start; above 16 to allow for rounding.
 
 Ties within a column would reward ever sharper kernels there.
+"""
+MAX_DEVIATION_SPREADS = 30.0
+"""Spreads of the middle rows above which the deviation does not scale a coordinate's bandwidths.
+
+One wild value, such as 1e9 for a missing one, would otherwise widen the sharpest kernels of all.
 """
 
 
@@ -72,8 +78,9 @@ def find_relative_bandwidths(
 ) -> Float[np.ndarray, " s"]:
     """Find the factors by which embedded coordinates are scaled before one κ applies to all.
 
-    They start at one over each coordinate's deviation. Coordinate ascent then changes them in the
-    steps of `SEARCH_ROUNDS`, to increase the leave-one-out likelihood.
+    They start at one over each coordinate's deviation, or over its spread if few wild values make
+    the deviation. Coordinate ascent then changes them in the steps of `SEARCH_ROUNDS`, to increase
+    the leave-one-out likelihood.
 
     Args:
         space: The manifold and its kernel families.
@@ -84,10 +91,7 @@ def find_relative_bandwidths(
     Returns:
         One factor for each bandwidth.
     """
-    index = space.bandwidth_index()
-    embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
-    variance = np.bincount(index, embedded.var(0))
-    start = np.where(variance > 0, 1 / np.sqrt(np.maximum(variance, 1e-300)), 1.0)
+    start = 1 / _deviations(space, data)[1]
     if space.n_bandwidths == 1:
         # The concentrations cover all scales of a compact manifold.
         return np.ones(1) if np.isfinite(space.manifold.log_total_volume()) else start
@@ -105,6 +109,38 @@ def find_relative_bandwidths(
 
         relative = coordinate_ascent(score, relative, start, step)
     return relative
+
+
+def add_broad_concentrations(
+    space: Space, data: DistinctRows, kappas: np.ndarray
+) -> Float[np.ndarray, " k"]:
+    """Prepend concentrations so low that their kernels reach across rows with wild values.
+
+    Args:
+        space: The manifold and its kernel families.
+        data: The rows.
+        kappas: The concentrations, ascending.
+
+    Returns:
+        The concentrations, whose smallest one is as broad as the deviation of every coordinate.
+    """
+    deviation, scale = _deviations(space, data)
+    ratio = kappas[1] / kappas[0]
+    count = int(np.ceil(2 * np.log((deviation / scale).max()) / np.log(ratio) - 1e-9))
+    return np.concatenate([kappas[0] * ratio ** -np.arange(count, 0, -1.0), kappas])
+
+
+def _deviations(space: Space, data: DistinctRows) -> tuple[np.ndarray, np.ndarray]:
+    """The deviation of the coordinates of each bandwidth, and what bandwidths start from."""
+    index = space.bandwidth_index()
+    embedded = np.asarray(jax.vmap(space.embed)(jnp.asarray(data.rows)), float)
+    spread = location_and_scale(embedded)[1]
+    deviation = np.sqrt(np.bincount(index, embedded.var(0)))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    robust = np.sqrt(np.bincount(index, spread**2))
+    is_wild = deviation > MAX_DEVIATION_SPREADS * robust
+    is_wild &= not np.isfinite(space.manifold.log_total_volume())
+    return deviation, np.where(is_wild, robust, deviation)
 
 
 def select_concentrations(

@@ -18,7 +18,7 @@ from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback
 from ..base import AbstractEstimator, FitResult, named_estimator
-from .bandwidths import find_relative_bandwidths
+from .bandwidths import add_broad_concentrations, find_relative_bandwidths
 from .base import AbstractKernels
 from .components import ScaleKernels
 from .cost import (
@@ -101,15 +101,16 @@ class LocalKernel(AbstractEstimator):
         rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks, data.names)
         if not rows.leave_out_copies:
             return self.scales.fit(data, key=key)
-        relative = find_relative_bandwidths(space, rows, self.scales.kappas(), key)
+        kappas = add_broad_concentrations(space, rows, self.scales.kappas())
+        relative = find_relative_bandwidths(space, rows, kappas, key)
         order = np.asarray(jax.random.permutation(key, len(rows.rows)))[: self.scales.max_rows]
         rows = rows.take(order)
         # All rows have as many strata as the rows of a training fold.
         folds = self._folds(rows)
         training = len(rows.rows) - max(map(len, folds))
         count = min(self.strata, max(1, training // MIN_STRATUM_ROWS))
-        scores, scored = self._cross_validate(tangents, rows, folds, relative, count)
-        parts = self._build_parts(tangents, rows, relative, count)
+        scores, scored = self._cross_validate(tangents, rows, folds, kappas, relative, count)
+        parts = self._build_parts(tangents, rows, kappas, relative, count)
         mixed = fit_mixture(manifold, parts, scores, scored, self.scales.min_gain)
         return build_result(*mixed, began)
 
@@ -138,7 +139,12 @@ class LocalKernel(AbstractEstimator):
         return self.scales.uses_all_rows(n)
 
     def _build_parts(
-        self, tangents: Tangents, data: DistinctRows, relative: np.ndarray, count: int
+        self,
+        tangents: Tangents,
+        data: DistinctRows,
+        kappas: np.ndarray,
+        relative: np.ndarray,
+        count: int,
     ) -> tuple[AbstractKernels, ...]:
         """Build the kernels of each stratum."""
         shaped = local_kernels(tangents, data, relative, self.neighbours, self.widths)
@@ -151,7 +157,7 @@ class LocalKernel(AbstractEstimator):
                     some.rows,
                     some.weights,
                     some.groups,
-                    self.scales.kappas(),
+                    kappas,
                     relative,
                 )
             )
@@ -165,6 +171,7 @@ class LocalKernel(AbstractEstimator):
         tangents: Tangents,
         data: DistinctRows,
         folds: list[Int[np.ndarray, " _"]],
+        kappas: np.ndarray,
         relative: np.ndarray,
         count: int,
     ) -> tuple[Float[np.ndarray, "m k"], DistinctRows]:
@@ -173,7 +180,7 @@ class LocalKernel(AbstractEstimator):
         for held in folds:
             kept = np.setdiff1d(np.arange(len(data.rows)), held)
             held = held[: max(1, self.max_scored_rows // len(folds))]
-            parts = self._build_parts(tangents, data.take(kept), relative, count)
+            parts = self._build_parts(tangents, data.take(kept), kappas, relative, count)
             scores.append(evaluate_parts(parts, data.rows[held]))
             scored.append(held)
         return np.concatenate(scores), data.take(np.concatenate(scored))

@@ -17,7 +17,12 @@ from ...manifolds import AbstractManifold
 from ...registry import storable
 from ...training import Callback, Record
 from ..base import AbstractEstimator, FitResult, named_estimator
-from .bandwidths import find_relative_bandwidths, leave_one_out, select_concentrations
+from .bandwidths import (
+    add_broad_concentrations,
+    find_relative_bandwidths,
+    leave_one_out,
+    select_concentrations,
+)
 from .components import ScaleKernels
 from .cost import (
     MIN_SCORED_ROWS,
@@ -114,10 +119,11 @@ class ScaleMixtureKernel(AbstractEstimator):
         manifold = data.manifold
         space = Space(manifold)
         rows = DistinctRows.from_rows(space, data.rows, data.weights, data.blocks, data.names)
-        relative = find_relative_bandwidths(space, rows, self.kappas(), key)
+        kappas = add_broad_concentrations(space, rows, self.kappas())
+        relative = find_relative_bandwidths(space, rows, kappas, key)
         if len(rows.rows) > self.max_rows:
-            return self._fit_many_rows(space, rows, relative, key, began)
-        kappas = select_concentrations(space, rows, relative, self.kappas(), key)
+            return self._fit_many_rows(space, rows, relative, kappas, key, began)
+        kappas = select_concentrations(space, rows, relative, kappas, key)
         kernels = ScaleKernels(space, *rows[:3], kappas, relative)
         scores = leave_one_out(kernels, rows)
         return build_result(*fit_mixture(manifold, (kernels,), scores, rows, self.min_gain), began)
@@ -149,13 +155,14 @@ class ScaleMixtureKernel(AbstractEstimator):
         space: Space,
         data: DistinctRows,
         relative: np.ndarray,
+        kappas: np.ndarray,
         key: PRNGKeyArray,
         began: float,
     ) -> FitResult[KernelDensity]:
         """Fit weights on held-out rows, then build the kernels from all rows."""
         data = data.take(np.asarray(jax.random.permutation(key, len(data.rows))))
         held, others = self._hold_out(data, key)
-        pairs = [self.kappas()[k : k + 2] for k in range(0, len(self.kappas()), 2)]
+        pairs = [kappas[k : k + 2] for k in range(0, len(kappas), 2)]
         parts = [self._merged_kernels(space, others, relative, pair) for pair in pairs]
         scores = evaluate_parts(parts, held.rows)
         parts, scores = add_background(space.manifold, parts, scores)
