@@ -71,6 +71,7 @@ def test_json_of_every_value():
         "blanks": [np.nan, float("inf"), None, pd.NA, pd.NaT, np.float32("nan")],
         "times": [pd.Timestamp("2020-01-01T12:00Z"), datetime.date(2020, 1, 1)],
         "numpy": [np.int64(3), np.float32(0.5), np.bool_(True), np.array([1.0, np.nan])],
+        "wide": [np.longdouble(0.5), np.array([np.longdouble(2)])],
         "others": [b"a", decimal.Decimal("1.10"), {1}, (1, 2), np.datetime64("2020-01-01", "ns")],
         1: "\x1b\u202e\U000e0001",
     }
@@ -80,6 +81,7 @@ def test_json_of_every_value():
         "blanks": [None] * 6,
         "times": ["2020-01-01T12:00:00+00:00", "2020-01-01"],
         "numpy": [3, 0.5, True, [1.0, None]],
+        "wide": [0.5, [2.0]],
         "others": ["a", "1.10", [1], [1, 2], "2020-01-01T00:00:00"],
         "1": "\x1b\u202e\U000e0001",
     }

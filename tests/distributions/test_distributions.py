@@ -8,6 +8,7 @@ from scipy.special import ive
 from foliax.distributions import (
     log_rotation_mass,
     log_vmf_normaliser,
+    sample_bingham,
     sample_drop,
     sample_rotation,
     sample_turn,
@@ -110,3 +111,8 @@ def test_rotations_have_the_mean_trace(n, kappa):
     step = 1e-3 * kappa
     slope = -(log_rotation_mass(kappa + step, n) - log_rotation_mass(kappa - step, n)) / (2 * step)
     assert abs(drop.mean() - slope) < 4 * drop.std() / np.sqrt(len(drop)) + 1e-5 * slope
+
+
+def test_a_sampler_of_impossible_parameters_ends():
+    rates, envelope = -jnp.ones(3), jnp.ones(())
+    assert np.isnan(draws(lambda k: sample_bingham(rates, envelope, key=k), 3)).all()
