@@ -47,7 +47,7 @@ def _simplify(value: Any) -> Any:
 
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
-    if isinstance(value, np.longdouble):  # its own tolist() keeps it as it is
+    if isinstance(value, np.floating):  # tolist() of a long double keeps it as it is
         return float(value)
     if hasattr(value, "tolist"):  # NumPy's arrays and other scalars
         return value.tolist()
