@@ -182,7 +182,7 @@ def show(name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="models, trajectories and ways to fit")
     parser.add_argument("--show", action="store_true", help="only print stored results")
     parser.add_argument("--data", type=Path, default=ARCHIVE, help="evo's source distribution")

@@ -37,7 +37,7 @@ from foliax.estimators import (
     ScaleMixtureKernel,
     Stacking,
 )
-from foliax.estimators.manifold_flow.base import uniform
+from foliax.estimators.manifold_flow.base import uniform_sampler
 from foliax.evaluation import metrics
 from foliax.paper import targets
 from foliax.training import Training
@@ -197,7 +197,7 @@ def round_trip(density, n: int = 20_000) -> float | None:
         stretch = jnp.linalg.norm(jacobian, 2)
         return density.manifold.distance(back, x) / jnp.maximum(1, stretch)
 
-    x = uniform(density.manifold)(jax.random.key(SEED + 3), n)
+    x = uniform_sampler(density.manifold)(jax.random.key(SEED + 3), n)
     return float(jax.jit(lambda x: jax.lax.map(one, x, batch_size=1000))(x).max())
 
 

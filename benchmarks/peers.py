@@ -17,7 +17,7 @@ class MissingPackageError(Exception):
 
 
 def zuko_flow():
-    import zuko
+    import zuko  # pyright: ignore[reportMissingImports]
 
     return zuko.flows.RealNVP(3, transforms=COUPLINGS, hidden_features=(WIDTH, WIDTH))
 
@@ -27,8 +27,8 @@ def zuko_log_prob(flow, x):
 
 
 def normflows_flow():
-    import normflows
-    import torch
+    import normflows  # pyright: ignore[reportMissingImports]
+    import torch  # pyright: ignore[reportMissingImports]
 
     layers = []
     for _ in range(COUPLINGS):
@@ -58,7 +58,7 @@ def peer_jobs(
     """Return training job, log_prob job and number of parameters, as the peer's README has them."""
     make, log_prob = PEERS[name]
     try:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         torch.set_num_threads(1)
         torch.manual_seed(0)

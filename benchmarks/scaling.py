@@ -43,8 +43,7 @@ from benchmarks.scaling_results import (
 from benchmarks.scaling_targets import TARGETS
 from foliax import DensityEstimator
 from foliax.density import Dataset, evaluate
-from foliax.estimators import Auto
-from foliax.estimators.auto import get_estimator
+from foliax.estimators import Auto, get_estimator
 from foliax.estimators.auto.selection import FAILURES
 from foliax.evaluation import metrics
 

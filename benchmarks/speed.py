@@ -114,7 +114,7 @@ def bare_scan(density, spec: DequantizedFlow, rows: jax.Array) -> Job:
     start = (params, optimizer.init(params))
 
     def run():
-        carry, key = start, jax.random.key(2)
+        carry, losses, key = start, None, jax.random.key(2)
         for number in range(training.steps // training.eval_every):
             carry, losses = block(carry, jax.random.fold_in(key, number))
         return jax.block_until_ready((carry, losses))

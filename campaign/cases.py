@@ -139,7 +139,9 @@ def torsions(ratio: float) -> Case:
         return pd.DataFrame({name: one.sample(rng, n)["a"] for name in ("phi", "psi")})
 
     def log_prob(table: pd.DataFrame) -> np.ndarray:
-        return sum(one.log_prob(table[[c]].set_axis(["a"], axis=1)) for c in ("phi", "psi"))
+        return one.log_prob(pd.DataFrame({"a": table["phi"]})) + one.log_prob(
+            pd.DataFrame({"a": table["psi"]})
+        )
 
     schema = "t: torsions(phi, psi, unit=degrees)"
     return Case(f"torsions, 1/spread {ratio:.0e}", schema, sample, log_prob)
@@ -265,7 +267,7 @@ def clusters() -> Case:
 
     def log_prob(table: pd.DataFrame) -> np.ndarray:
         off = (table["x"].to_numpy()[:, None] - centres) / spread
-        return logsumexp(stats.norm.logpdf(off) - np.log(2 * spread), axis=1)
+        return np.asarray(logsumexp(stats.norm.logpdf(off) - np.log(2 * spread), axis=1))
 
     return Case("real, clusters 1e-6 apart", "real(x)", sample, log_prob)
 

@@ -82,7 +82,7 @@ def measure(case: Case, model: str, *, rows: int = ROWS, seed: int = 0) -> Findi
     table, fresh = case.sample(rng, rows), case.sample(rng, rows)
     weights = None if case.weight is None else case.weight(table)
     if case.weight is not None:
-        fresh = fresh[case.weight(fresh) == 1].reset_index(drop=True)
+        fresh = fresh.loc[case.weight(fresh) == 1].reset_index(drop=True)
     estimator = foliax.DensityEstimator(schema=case.schema, model=model)
     try:
         with warnings.catch_warnings():
