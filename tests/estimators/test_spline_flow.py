@@ -231,7 +231,7 @@ def test_same_key_same_bits_and_a_model_file_gives_them_back(tmp_path):
 
 def test_refusals_and_names():
     assert isinstance(get_estimator("spline flow"), SplineFlow)
-    with pytest.raises(ValueError, match="layers >= 1"):
+    with pytest.raises(ValueError, match="layers, width and members >= 1"):
         SplineFlow(layers=0)
     with pytest.raises(ValueError, match="2 to 500 bins"):
         SplineFlow(bins=1)
@@ -241,3 +241,14 @@ def test_refusals_and_names():
     within = SplineFlow().within(0.8 * work, 1000, Sphere(2))
     assert within.training.steps < SplineFlow().training.steps
     assert within.fit_work(1000, Sphere(2)) <= 0.8 * work
+
+
+@pytest.mark.parametrize(
+    ("manifold", "n", "expected"),
+    [(Sphere(2), 100, (12, 1, 32)), (Torus(3), 100, (8, 3, 32)), (Sphere(2), 30_000, (12, 1, 64))],
+)
+def test_layers_follow_the_blocks_and_widths_the_rows(manifold, n, expected):
+    rows = np.asarray(jax.vmap(lambda k: manifold.sample_uniform(key=k))(jax.random.split(KEY, n)))
+    flow = SplineFlow().build(Dataset(rows, manifold), key=KEY).flow
+    assert flow is not None
+    assert (*flow.orders.shape, flow.networks.layers[0].out_features) == expected

@@ -43,6 +43,14 @@ LOGISTIC_SCALE = 0.55
 """Scale of a logistic distribution of standard deviation 1."""
 MAX_SCALING_ROWS = 100_000
 """Rows by which coordinates are scaled; more would not change the scale."""
+MOVES = 24
+"""Moves of all layers: a layer moves one number of each block."""
+LAYERS = (8, 12)
+"""The fewest and the most layers for these moves."""
+WIDTHS = (32, 64)
+"""Widths of the networks for few and for many rows; wide ones overfit few rows."""
+MANY_ROWS = 30_000
+"""Rows from which on they are many."""
 
 
 def _upgrade(fields: dict[str, Any]) -> dict[str, Any]:
@@ -65,8 +73,9 @@ class SplineFlow(AbstractEstimator):
     trained side by side in one program. Lakshminarayanan et al. 2017.
 
     Args:
-        layers: Layers of the flow; a sphere is moved along one axis in each.
-        width: Width of the networks' hidden layers.
+        layers: Layers of the flow; a sphere is moved along one axis in each. By default they make
+            `MOVES` moves, and are 8 to 12.
+        width: Width of the networks' hidden layers; by default 32, and 64 for 30,000 rows or more.
         depth: Number of the networks' hidden layers.
         bins: Bins of each spline.
         members: Flows whose mean is the density.
@@ -78,10 +87,10 @@ class SplineFlow(AbstractEstimator):
     takes_condition: ClassVar[bool] = True
     min_rows: ClassVar[int] = 2000
 
-    layers: int = 12
-    width: int = 32
+    layers: int | None = None
+    width: int | None = None
     depth: int = 1
-    bins: int = 8
+    bins: int = 6
     members: int = 4
     training: Training = dataclasses.field(
         default_factory=lambda: Training(
@@ -92,10 +101,12 @@ class SplineFlow(AbstractEstimator):
 
     def __post_init__(self):
         check_bins(self.bins)
-        if min(self.layers, self.members) < 1 or not 0 <= self.validation_fraction < 1:
+        sizes = (self.layers, self.width, self.members)
+        is_small = any(size is not None and size < 1 for size in sizes)
+        if is_small or not 0 <= self.validation_fraction < 1:
             raise ValueError(
-                "SplineFlow needs layers >= 1, members >= 1 and 0 <= validation_fraction < 1, got "
-                f"{self.layers}, {self.members} and {self.validation_fraction}."
+                "SplineFlow needs layers, width and members >= 1 and 0 <= validation_fraction < 1, "
+                f"got {', '.join(map(str, sizes))} and {self.validation_fraction}."
             )
 
     def serves(self, manifold: AbstractManifold) -> bool:
@@ -114,10 +125,11 @@ class SplineFlow(AbstractEstimator):
         x, features, middles = (np.asarray(v, float) for v in describe_rows(cover, some))
         size = 0 if data.condition is None else data.condition.shape[1]
         condition = np.zeros((1, 0)) if some.condition is None else np.asarray(some.condition)
-        nets = {"width": self.width, "depth": self.depth, "bins": self.bins}
+        layers, width = self._sizes(len(data), cover)
+        nets = {"width": width, "depth": self.depth, "bins": self.bins}
         flow = cells = None
         if cover.blocks:
-            flow = BlockSplines(cover.blocks, size, layers=self.layers, **nets, key=flow_key)
+            flow = BlockSplines(cover.blocks, size, layers=layers, **nets, key=flow_key)
         if cover.cell_count:
             location, scale = find_scale(middles)
             count = features.shape[1] + size
@@ -133,26 +145,34 @@ class SplineFlow(AbstractEstimator):
         )
 
     def fit_work(self, n: int, manifold: AbstractManifold) -> float:
-        return START_WORK_UNITS + self.training.steps * self._step_work(manifold)
+        return START_WORK_UNITS + self.training.steps * self._step_work(n, manifold)
 
     def min_work(self, n: int, manifold: AbstractManifold) -> float:
         steps = min(MIN_STEPS, self.training.steps)
-        return START_WORK_UNITS + steps * self._step_work(manifold)
+        return START_WORK_UNITS + steps * self._step_work(n, manifold)
 
     def within(self, work: float, n: int, manifold: AbstractManifold) -> SplineFlow:
         # Whole blocks, since the parameters are validated after each.
         block = self.training.eval_every
-        blocks = (work - START_WORK_UNITS) / self._step_work(manifold) // block
+        blocks = (work - START_WORK_UNITS) / self._step_work(n, manifold) // block
         steps = min(self.training.steps, max(1, int(blocks)) * block)
         return dataclasses.replace(self, training=dataclasses.replace(self.training, steps=steps))
 
-    def _step_work(self, manifold: AbstractManifold) -> float:
-        """Work units of a training step, which do not depend on the number of rows."""
+    def _sizes(self, n: int, cover: AbstractCover) -> tuple[int, int]:
+        """The number of layers and the width of the networks for n rows."""
+        layers, width = self.layers, self.width
+        if layers is None:
+            layers = int(np.clip(MOVES // max(1, len(cover.blocks)), *LAYERS))
+        return layers, WIDTHS[n >= MANY_ROWS] if width is None else width
+
+    def _step_work(self, n: int, manifold: AbstractManifold) -> float:
+        """Work units of a training step; more rows change only the width of the networks."""
         cover = self._cover_of(manifold)
+        layers, width = self._sizes(n, cover)
         inputs, outputs = cover.size, parameter_count(self.bins)
-        network = self.width * (inputs + self.width * (self.depth - 1) + outputs)
+        network = width * (inputs + width * (self.depth - 1) + outputs)
         blocks = sum(AXIS_COST if block.kind == "axis" else 1.0 for block in cover.blocks)
-        moves = self.layers * blocks * cover.branches + 3 * cover.cell_count
+        moves = layers * blocks * cover.branches + 3 * cover.cell_count
         each = GRADIENT_WORK_UNITS * network + BIN_WORK_UNITS * self.bins
         return each * moves * self.members * self.training.batch_size
 
