@@ -13,6 +13,7 @@ from foliax.estimators import (
     FitError,
     LocalKernel,
     ScaleMixtureKernel,
+    SplineFlow,
     get_estimator,
 )
 from foliax.estimators.auto import Policy
@@ -23,7 +24,7 @@ from foliax.estimators.auto.policy import Candidate
 from foliax.estimators.auto.search import Search
 from foliax.estimators.auto.selection import prune_members, refit_on_all_rows, stacking_weights
 from foliax.estimators.auto.validation import HeldOutSet
-from foliax.manifolds import Circle, Euclidean, Naturals, Product, Sphere, Stiefel
+from foliax.manifolds import Circle, Euclidean, Naturals, Orthogonal, Product, Sphere, Stiefel
 from foliax.training import Record
 
 from ..small import SPEC
@@ -31,8 +32,8 @@ from ..small import SPEC
 KEY = jax.random.key(0)
 SPHERE, CYLINDER = Sphere(2), Product(Circle(), Euclidean(1))
 RANDOM = np.random.default_rng(0)
-FLOWS = ["spline flow", "flow"]
 FLOW = dataclasses.replace(SPEC, training=dataclasses.replace(SPEC.training, steps=4, eval_every=2))
+SPLINE_FLOW = SplineFlow(layers=1, width=4, members=1, training=FLOW.training)
 ANGLES = RANDOM.vonmises(0.0, 4.0, (240, 1)).astype(np.float32)
 
 
@@ -44,7 +45,7 @@ def quick(monkeypatch, **replaced):
 
 
 def names_of_candidates(n, manifold=SPHERE):
-    return [candidate.name for candidate in Policy().candidates(n, manifold, FLOW)]
+    return [candidate.name for candidate in Policy().candidates(n, manifold, FLOW, SplineFlow())]
 
 
 def held_out(n):
@@ -76,9 +77,10 @@ def test_a_column_of_counts():
 
 def test_where_no_kernel_serves_the_flow_does():
     frames = np.linalg.qr(RANDOM.normal(size=(50, 3, 2)))[0].reshape(50, 6)
-    fitted = Auto(flow=FLOW).fit(Dataset(frames.astype(np.float32), Stiefel(3, 2)), key=KEY)
+    data = Dataset(frames.astype(np.float32), Stiefel(3, 2))
+    fitted = Auto(spline_flow=SPLINE_FLOW).fit(data, key=KEY)
     names = [type(member).__name__ for member in fitted.density.members]
-    assert names == ["DequantizedDensity", "KernelDensity"], "and the uniform density"
+    assert names == ["CoveredDensity", "KernelDensity"], "and the uniform density"
 
 
 @pytest.mark.parametrize("error", [FloatingPointError("NaN"), FitError("x"), MemoryError("y")])
@@ -234,14 +236,25 @@ def test_a_candidate_is_tried_where_its_rows_and_its_work_suffice():
 
 def test_the_cheap_come_first_where_rows_can_be_held_out():
     assert names_of_candidates(150)[:2] == ["local kernel", "kernel"]
-    assert names_of_candidates(1000) == ["kernel", "local kernel", "mixture", *FLOWS]
-    assert names_of_candidates(20_001) == ["mixture", FLOWS[0], "kernel", "local kernel", FLOWS[1]]
+    assert names_of_candidates(1000) == ["kernel", "spline flow", "local kernel", "mixture"]
+    assert names_of_candidates(20_001) == ["mixture", "spline flow", "kernel", "local kernel"]
 
 
 def test_only_those_that_serve_the_manifold_are_tried():
-    assert names_of_candidates(1000, CYLINDER) == ["kernel", "local kernel", *FLOWS]
-    assert names_of_candidates(20_001, CYLINDER) == [FLOWS[0], "local kernel", "kernel", FLOWS[1]]
-    assert names_of_candidates(1000, Stiefel(3, 2)) == FLOWS
+    assert names_of_candidates(1000, CYLINDER) == ["kernel", "spline flow", "local kernel"]
+    assert names_of_candidates(20_001, CYLINDER) == ["spline flow", "local kernel", "kernel"]
+    assert names_of_candidates(1000, Stiefel(3, 2)) == ["spline flow"]
+    assert names_of_candidates(1000, Orthogonal(1))[-1] == "flow", "where no spline flow serves"
+
+
+def test_many_rows_get_more_steps_unless_steps_are_given():
+    def steps(n, flow):
+        found = Policy().candidates(n, CYLINDER, FLOW, flow)
+        return next(c.estimator.training.steps for c in found if c.name == "spline flow")
+
+    few = SplineFlow().training.steps
+    assert (steps(29_999, SplineFlow()), steps(30_000, SplineFlow())) == (few, 2 * few)
+    assert steps(30_000, SPLINE_FLOW) == 4
 
 
 def test_one_kernel_is_tried_however_little_is_left(monkeypatch):

@@ -108,9 +108,9 @@ def test_less_work_means_fewer_rows_steps_and_components():
 @pytest.mark.parametrize(
     ("n", "manifold", "expected"),
     [
-        (900, "S²", ["kernel", "local kernel", "mixture"]),
-        (9000, "S²", ["kernel", "local kernel", "mixture", "spline flow"]),
-        (9000, "mixed", ["kernel", "local kernel"]),
+        (900, "S²", ["kernel", "spline flow", "local kernel", "mixture"]),
+        (9000, "S²", ["kernel", "spline flow", "local kernel", "mixture"]),
+        (9000, "mixed", ["kernel", "spline flow", "local kernel"]),
         (98_000, "S²", ["mixture", "spline flow", "kernel"]),
         (98_000, "mixed", ["spline flow", "local kernel"]),
     ],
@@ -118,7 +118,7 @@ def test_less_work_means_fewer_rows_steps_and_components():
 def test_the_default_limit_suffices_for_these_candidates(n, manifold, expected):
     where, left, tried = MANIFOLDS[manifold], Auto().time_limit, []
     policy = Policy()
-    candidates = policy.candidates(n, where, Auto().flow)
+    candidates = policy.candidates(n, where, Auto().flow, Auto().spline_flow)
     for candidate in candidates:
         work = policy.work_for(candidate.name, left, 0.0, leads=not tried)
         estimator = candidate.estimator

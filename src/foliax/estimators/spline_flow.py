@@ -33,12 +33,12 @@ from .base import (
 from .flow_work import GRADIENT_WORK_UNITS, MIN_STEPS
 from .manifold_flow.base import in_single_precision
 
-START_WORK_UNITS = 30.0
+START_WORK_UNITS = 20.0
 """Work units of building a flow and compiling its training."""
-BIN_WORK_UNITS = 1.7e-7
-"""Work units of one bin of a spline in one evaluation with its gradient."""
+BIN_WORK_UNITS = 2e-7
+"""Work units of one bin of a layer in one evaluation with its gradient, whatever its blocks."""
 AXIS_COST = 1.5
-"""The cost of an axis, over that of other blocks: its networks are evaluated for both signs."""
+"""The cost of a layer with an axis, over that of others: networks are evaluated for both signs."""
 LOGISTIC_SCALE = 0.55
 """Scale of a logistic distribution of standard deviation 1."""
 MAX_SCALING_ROWS = 100_000
@@ -85,7 +85,7 @@ class SplineFlow(AbstractEstimator):
     """
 
     takes_condition: ClassVar[bool] = True
-    min_rows: ClassVar[int] = 2000
+    min_rows: ClassVar[int] = 500
 
     layers: int | None = None
     width: int | None = None
@@ -171,10 +171,13 @@ class SplineFlow(AbstractEstimator):
         layers, width = self._sizes(n, cover)
         inputs, outputs = cover.size, parameter_count(self.bins)
         network = width * (inputs + width * (self.depth - 1) + outputs)
-        blocks = sum(AXIS_COST if block.kind == "axis" else 1.0 for block in cover.blocks)
-        moves = layers * blocks * cover.branches + 3 * cover.cell_count
-        each = GRADIENT_WORK_UNITS * network + BIN_WORK_UNITS * self.bins
-        return each * moves * self.members * self.training.batch_size
+        one_network, spline = GRADIENT_WORK_UNITS * network, BIN_WORK_UNITS * self.bins
+        layer = spline + one_network * len(cover.blocks)
+        if any(block.kind == "axis" for block in cover.blocks):
+            layer *= AXIS_COST
+        flow = layers * cover.branches * layer if cover.blocks else 0.0
+        cells = cover.cell_count * (spline + one_network)
+        return (flow + cells) * self.members * self.training.batch_size
 
     def _cover_of(self, manifold: AbstractManifold) -> AbstractCover:
         cover = manifold.cover()

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from ...manifolds import AbstractManifold
 from ..base import MIN_ROWS_TO_HOLD_OUT, AbstractEstimator, name_estimator
+from ..dequantized_flow import DequantizedFlow
 from ..kernel import LocalKernel, ScaleMixtureKernel
 from ..mixture import DirectionalMixture
-from ..spline_flow import SplineFlow
+from ..spline_flow import MANY_ROWS, SplineFlow
 
 MIXTURE = DirectionalMixture(choose="held-out", max_components=64)
 """The mixture that users get by name."""
@@ -38,8 +39,9 @@ class Policy:
 
     Args:
         work_share: The most for each candidate; all of it by default. A kernel leaves enough for
-            the local kernel, which is often better. A mixture of more components rarely gains. A
-            flow is slow to score.
+            a flow or the local kernel, which are often better. A mixture of more components rarely
+            gains. A flow is slow to score.
+        many_rows_factor: Steps of a spline flow for many rows, over its default number.
         first_work_share: The same for the first of several candidates, where it is lower: a flow
             leaves work for a kernel beside it.
         cut_factor: Times the time limit after which the clock stops a run. Machines are up to three
@@ -59,34 +61,51 @@ class Policy:
     first_work_share: Mapping[str, float] = dataclasses.field(
         default_factory=lambda: {"flow": 0.55, "spline flow": 0.6}
     )
+    many_rows_factor: int = 2
     cut_factor: float = 3.0
     cut_seconds: float = 60.0
 
     def candidates(
-        self, n: int, manifold: AbstractManifold, flow: AbstractEstimator
+        self,
+        n: int,
+        manifold: AbstractManifold,
+        flow: DequantizedFlow,
+        spline_flow: SplineFlow,
     ) -> list[Candidate]:
         """List the candidates that serve a manifold, in the order in which they are tried.
 
         Args:
             n: How many rows are fitted.
             manifold: Where the rows lie.
-            flow: The flow to try.
+            flow: The flow to try where no spline flow serves.
+            spline_flow: The spline flow to try.
         """
         kernel = Candidate("kernel", ScaleMixtureKernel(), is_kernel=True)
         local = Candidate("local kernel", LocalKernel(), is_kernel=True)
-        mixture, last = Candidate("mixture", MIXTURE), Candidate("flow", flow)
-        spline = Candidate("spline flow", SplineFlow())
+        mixture, best_flow = Candidate("mixture", MIXTURE), Candidate("flow", flow)
+        if spline_flow.serves(manifold):
+            best_flow = Candidate("spline flow", self._for_rows(spline_flow, n))
         if n < MIN_ROWS_TO_HOLD_OUT:
-            order = (local, kernel, mixture, spline, last)
+            order = (local, kernel, mixture, best_flow)
+        elif best_flow.name == "flow":
+            order = (kernel, local, mixture, best_flow)
         elif n <= ScaleMixtureKernel().max_rows:
-            order = (kernel, local, mixture, spline, last)
+            order = (kernel, best_flow, local, mixture)
         elif MIXTURE.serves(manifold):
             # The cost of a mixture or a flow does not grow with the rows; a kernel uses all.
-            order = (mixture, spline, kernel, local, last)
+            order = (mixture, best_flow, kernel, local)
         else:
             # On products a local kernel of some rows is better and faster than a kernel of all.
-            order = (spline, local, kernel, last)
+            order = (best_flow, local, kernel)
         return [candidate for candidate in order if candidate.estimator.serves(manifold)]
+
+    def _for_rows(self, flow: SplineFlow, n: int) -> SplineFlow:
+        """The flow, with more than its default number of steps for many rows."""
+        default = SplineFlow().training
+        if n < MANY_ROWS or flow.training != default:
+            return flow
+        steps = self.many_rows_factor * default.steps
+        return dataclasses.replace(flow, training=dataclasses.replace(default, steps=steps))
 
     def work_for(self, name: str, left: float, reserved: float, *, leads: bool) -> float:
         """Work units that a candidate may use.
