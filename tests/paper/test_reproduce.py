@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -198,6 +199,15 @@ def test_a_trial_that_cannot_be_read_does_not_count(damage):
     trial = results.Results(STORED).find(row, 1)
     assert results.has_settings(trial, row, 1)
     assert not results.has_settings(damage(trial), row, 1)
+
+
+@pytest.mark.parametrize(("change", "counts"), [(1e-15, True), (1e-6, False)])
+def test_a_target_of_another_processor_counts_and_another_target_does_not(change, counts):
+    row = ROWS["table4-procrustes-foliax"]
+    trial = copy.deepcopy(results.Results(STORED).find(row, 1))
+    first = trial["target"]["fields"]["attraction"][0]
+    first[0] *= 1 + change
+    assert results.has_settings(trial, row, 1) is counts
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"row": 3}'])

@@ -6,6 +6,7 @@ A trial's settings are data that `foliax.io` reads, so that classes and fields c
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ Trial = dict[str, Any]
 Table = dict[str, dict[str, Trial]]
 ENCODED = ("spec", "dequantization", "target")
 """Settings that are objects of foliax."""
+ROUNDING = 1e-9
+"""The largest relative difference of two numbers that agree."""
 
 
 def settings(row: Row, number: int) -> Trial:
@@ -46,7 +49,8 @@ def has_settings(found: Any, row: Row, number: int) -> bool:
     """Return whether a stored trial has the settings of a row.
 
     Decodes and encodes the stored objects before comparing. This applies aliases, renamed fields,
-    and the defaults of fields that are newer than the trial.
+    and the defaults of fields that are newer than the trial. Numbers may differ by rounding:
+    another processor computes other last digits of a target.
 
     Args:
         found: The stored trial, or None.
@@ -62,7 +66,18 @@ def has_settings(found: Any, row: Row, number: int) -> bool:
         known |= {name: io.to_json(io.from_json(found[name])) for name in ENCODED}
     except (LookupError, TypeError, ValueError):
         return False
-    return known == wanted
+    return agree_up_to_rounding(known, wanted)
+
+
+def agree_up_to_rounding(a: Any, b: Any) -> bool:
+    """Return whether two JSON values are equal but for the last digits of floats."""
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=ROUNDING)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(agree_up_to_rounding(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(agree_up_to_rounding, a, b))
+    return bool(a == b)
 
 
 class Results:
