@@ -52,6 +52,7 @@ SEED = 30
 SPECS = {
     "auto": Auto(),
     "auto, 5 minutes": Auto(time_limit=300.0),
+    "spline flow": get_estimator("spline flow"),
     "flow": get_estimator("flow"),
     "kernel": get_estimator("kernel"),
 }

@@ -27,9 +27,11 @@ from foliax.plots.style import DATA_EDGE, LABEL_PT, MODEL, RULE, add_legend, for
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 PAGE = GENERATED / "scaling.md"
 HELD_OUT_ROWS = 2_000
+GREEN = "#2E7D4F"
 MODELS = {
     "auto": (MODEL, "o"),
     "auto, 5 minutes": (MODEL, "D"),
+    "spline flow": (GREEN, "v"),
     "flow": (DATA_EDGE, "s"),
     "kernel": (RULE, "^"),
 }
@@ -147,7 +149,7 @@ def show_million(found: dict) -> None:
 
 def draw(results: dict) -> Figure:
     """Plot KL(p‖q) (top) and fitting seconds (bottom) against rows; one column per target."""
-    figure = Figure(figsize=(10.0, 5.0), layout="constrained")
+    figure = Figure(figsize=(2.2 * len(TARGETS), 5.0), layout="constrained")
     axes = figure.subplots(2, len(TARGETS), sharex=True, sharey="row", squeeze=False)
     for column, where in enumerate(TARGETS):
         above, below = axes[:, column]
@@ -192,6 +194,9 @@ model's family contains p:
 - S²: a winding ridge of changing width, three clusters of very different size, and a background;
 - T³: angles that depend on each other along curves, and a background;
 - SO(3): a sharp peak, a broad peak, rotations about an axis, and a background;
+- S⁵: a thin band around a circle, two clusters and a background;
+- St(4,2): frames whose second column turns with the first, a cluster and a background;
+- SO(4): two pairs of central Gaussians of the left and right quaternion, and a background;
 - mixed: S² × time of day × half-line × counts, each given those before it.
 
 KL(p‖q) in nats per row is estimated by the mean log density of p minus that of the model q on

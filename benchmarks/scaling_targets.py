@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import vonmises_fisher
 
 from foliax.distributions import log_vmf_normaliser
 from foliax.manifolds import (
@@ -18,8 +21,13 @@ from foliax.manifolds import (
     Product,
     SpecialOrthogonal,
     Sphere,
+    Stiefel,
     Torus,
     conversions,
+)
+from foliax.manifolds.quaternions import (
+    multiply_quaternions,
+    quaternions_of_rotation_of_space,
 )
 
 CHUNK_ROWS = 65_536
@@ -205,6 +213,123 @@ class Events:
         return 2 * size**0.7 * np.exp(0.5 * np.sin(hour))
 
 
+@dataclasses.dataclass(frozen=True)
+class Directions:
+    """von Mises–Fisher on the sphere in R^m."""
+
+    mean: tuple[float, ...]
+    kappa: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        return self._distribution().rvs(n, random_state=rng).reshape(n, -1)
+
+    def log_density(self, rows: np.ndarray) -> np.ndarray:
+        return self._distribution().logpdf(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    def _distribution(self) -> Any:
+        return von_mises_fisher(np.array(self.mean), self.kappa)
+
+
+@dataclasses.dataclass(frozen=True)
+class Axes:
+    """Angular central Gaussian on the sphere in R^m (Tyler 1987), between a few directions.
+
+    y is Σ_k widths_k z_k a_k, normalised, where z is standard normal and the orthonormal a_k come
+    from a seed.
+    """
+
+    widths: tuple[float, ...]
+    seed: int
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        rows = rng.standard_normal((n, len(self.widths))) * self.widths @ self._basis()
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def log_density(self, rows: np.ndarray) -> np.ndarray:
+        m = len(self.widths)
+        squared = ((rows @ self._basis().T / self.widths) ** 2).sum(1)
+        log_volume = Sphere(m - 1).log_total_volume()
+        return -m / 2 * np.log(squared) - np.log(self.widths).sum() - log_volume
+
+    def _basis(self) -> np.ndarray:
+        rng = np.random.default_rng(self.seed)
+        return np.linalg.qr(rng.standard_normal((len(self.widths),) * 2))[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Frames:
+    """St(4, 2): the first column, and the second one around a direction that turns with the first.
+
+    The measure of the matrix is √2 times that of the two columns.
+    """
+
+    first: Part
+    regular: float
+    bend: float
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        one = self.first.draw(rng, n)
+        around = von_mises_fisher(np.array([0.0, 0.0, 1.0]), self.regular)
+        local = around.rvs(n, random_state=rng)
+        two = np.einsum("nk,nkj->nj", local, self._frame(one))
+        return np.stack([one, two], axis=2).reshape(n, 8)
+
+    def log_density(self, rows: np.ndarray) -> np.ndarray:
+        one, two = np.moveaxis(rows.reshape(-1, 4, 2), 2, 0)
+        drop = 1 - np.einsum("nj,nj->n", two, self._frame(one)[:, 2])
+        second = -self.regular * drop - log_vmf_normaliser(self.regular, 2)
+        return self.first.log_density(one) + second - math.log(2) / 2
+
+    def _frame(self, one: np.ndarray) -> np.ndarray:
+        """Return three orthonormal vectors that are orthogonal to one: its products with i, j, k.
+
+        The third one turns towards the second as the first coordinate grows.
+        """
+        w, x, y, z = one.T
+        i, j, k = (-x, w, z, -y), (-y, -z, w, x), (-z, y, -x, w)
+        frame = np.stack([np.stack(v, axis=1) for v in (i, j, k)], axis=1)
+        cos, sin = np.cos(self.bend * w)[:, None], np.sin(self.bend * w)[:, None]
+        turned = [frame[:, 0], cos * frame[:, 1] - sin * frame[:, 2]]
+        return np.stack([*turned, sin * frame[:, 1] + cos * frame[:, 2]], axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class SpaceRotations:
+    """SO(4): x ↦ q x r̄ of two independent axes q and r in R⁴."""
+
+    left: Axes
+    right: Axes
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        q, r = self.left.draw(rng, n), self.right.draw(rng, n)
+        return np.asarray(_rotate_space(q, r), float).reshape(n, 16)
+
+    def log_density(self, rows: np.ndarray) -> np.ndarray:
+        q, r = (np.asarray(v, float) for v in _find_pairs(rows.reshape(-1, 4, 4)))
+        log_volume = SpecialOrthogonal(4).log_total_volume() - 2 * Sphere(3).log_total_volume()
+        return self.left.log_density(q) + self.right.log_density(r) - log_volume
+
+
+def von_mises_fisher(mean: np.ndarray, kappa: float) -> Any:
+    """Return SciPy's distribution, whose stub takes whole numbers only."""
+    make: Any = vonmises_fisher
+    return make(mean / np.linalg.norm(mean), kappa)
+
+
+@jax.jit
+def _rotate_space(q, r):
+    conjugate = r * jnp.array([1.0, -1.0, -1.0, -1.0])
+
+    def rotate(q, r):
+        image = jax.vmap(lambda e: multiply_quaternions(multiply_quaternions(q, e), r))(jnp.eye(4))
+        return image.T
+
+    return jax.vmap(rotate)(q, conjugate)
+
+
+_find_pairs = jax.jit(jax.vmap(quaternions_of_rotation_of_space))
+
+
 def log_von_mises(angle: np.ndarray, kappa: np.ndarray | float) -> np.ndarray:
     """Return the von Mises log density of an angle relative to its mean."""
     return -2 * kappa * np.sin(angle / 2) ** 2 - log_vmf_normaliser(kappa, 1)
@@ -243,6 +368,31 @@ TARGETS = {
             (0.3, Rotations((-1.0, 0.7, 0.2), (1.0, 0.08, 0.08))),
             (0.3, Rotations((1.5, 1.5, -0.5), (0.2, 0.3, 0.4))),
             (0.15, Rotations((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))),
+        ),
+    ),
+    "S⁵": Target(
+        Sphere(5),
+        (
+            (0.4, Axes((1.0, 0.7, 0.1, 0.1, 0.05, 0.05), 1)),
+            (0.3, Directions((1.0, -1.0, 0.5, 0.0, 0.3, 0.2), 20.0)),
+            (0.2, Directions((-1.0, 0.2, 0.1, 1.0, 0.0, -0.4), 200.0)),
+            (0.1, Axes((1.0,) * 6, 2)),
+        ),
+    ),
+    "St(4,2)": Target(
+        Stiefel(4, 2),
+        (
+            (0.5, Frames(Axes((1.0, 0.6, 0.2, 0.1), 3), 20.0, 2.0)),
+            (0.3, Frames(Directions((0.5, -0.5, 1.0, 0.2), 30.0), 5.0, 0.0)),
+            (0.2, Frames(Axes((1.0,) * 4, 4), 0.5, 1.0)),
+        ),
+    ),
+    "SO(4)": Target(
+        SpecialOrthogonal(4),
+        (
+            (0.4, SpaceRotations(Axes((1.0, 0.1, 0.1, 0.1), 5), Axes((1.0, 0.3, 0.1, 0.1), 6))),
+            (0.4, SpaceRotations(Axes((1.0, 0.8, 0.2, 0.2), 7), Axes((1.0, 0.2, 0.2, 0.05), 8))),
+            (0.2, SpaceRotations(Axes((1.0,) * 4, 9), Axes((1.0,) * 4, 10))),
         ),
     ),
     "mixed": Target(

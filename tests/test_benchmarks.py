@@ -10,6 +10,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks import marginal, peers, speed, timing
+from benchmarks.scaling_targets import TARGETS
+from foliax.evaluation import mean_and_error
 
 from .small import density
 
@@ -103,3 +105,14 @@ def test_marginal(monkeypatch, tmp_path):
     assert "its rms error over RQMC's" in printed(marginal, results)
     timing.store(results, tmp_path / "marginal.json")
     assert json.loads((tmp_path / "marginal.json").read_text())["S²"] == results["S²"]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_draws_of_the_scaling_targets_follow_their_density(name):
+    """E_p[1/(p·vol)] = 1, where p is above 0 everywhere and the volume is finite."""
+    target = TARGETS[name]
+    log_volume = target.manifold.log_total_volume()
+    if not math.isfinite(log_volume):
+        pytest.skip("the manifold has no finite volume")
+    found = mean_and_error(np.exp(-target.log_density(target.draw(4000, 1)) - log_volume))
+    assert abs(found.value - 1) < 4 * found.error
