@@ -149,9 +149,10 @@ def show_million(found: dict) -> None:
 
 def draw(results: dict) -> Figure:
     """Plot KL(p‖q) (top) and fitting seconds (bottom) against rows; one column per target."""
-    figure = Figure(figsize=(2.2 * len(TARGETS), 5.0), layout="constrained")
-    axes = figure.subplots(2, len(TARGETS), sharex=True, sharey="row", squeeze=False)
-    for column, where in enumerate(TARGETS):
+    fitted = [where for where in TARGETS if completed_fits(results, where)]
+    figure = Figure(figsize=(2.4 * len(fitted), 5.0), layout="constrained")
+    axes = figure.subplots(2, len(fitted), sharex=True, sharey="row", squeeze=False)
+    for column, where in enumerate(fitted):
         above, below = axes[:, column]
         for model, (colour, marker) in MODELS.items():
             rows = [row for row in completed_fits(results, where) if row.model == model]

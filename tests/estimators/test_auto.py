@@ -236,7 +236,7 @@ def test_a_candidate_is_tried_where_its_rows_and_its_work_suffice():
 
 def test_the_cheap_come_first_where_rows_can_be_held_out():
     assert names_of_candidates(150)[:2] == ["local kernel", "kernel"]
-    assert names_of_candidates(1000) == ["kernel", "spline flow", "local kernel", "mixture"]
+    assert names_of_candidates(1000) == ["kernel", "spline flow", "mixture", "local kernel"]
     assert names_of_candidates(20_001) == ["mixture", "spline flow", "kernel", "local kernel"]
 
 

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
-from scipy.stats import rankdata
 
 from .base import AbstractManifold
 
@@ -225,6 +224,9 @@ def _is_sorted_along_axis(points: Float[np.ndarray, "n size"]) -> bool:
     """Whether rows are sorted along the direction of their largest variance."""
     centred = points - points.mean(0)
     axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    # Half a second to import, and only a fit or a check needs it.
+    from scipy.stats import rankdata
+
     ranks = rankdata(centred @ axis)
     if np.ptp(ranks) == 0:
         return False

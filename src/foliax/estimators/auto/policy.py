@@ -90,7 +90,7 @@ class Policy:
         elif best_flow.name == "flow":
             order = (kernel, local, mixture, best_flow)
         elif n <= ScaleMixtureKernel().max_rows:
-            order = (kernel, best_flow, local, mixture)
+            order = (kernel, best_flow, mixture, local)
         elif MIXTURE.serves(manifold):
             # The cost of a mixture or a flow does not grow with the rows; a kernel uses all.
             order = (mixture, best_flow, kernel, local)
