@@ -70,6 +70,10 @@ def cases() -> Iterator[Case]:
         yield poisson(mean)
     yield wide_counts()
     yield clusters()
+    for far in (1e2, 1e6, 1e9):
+        yield far_group(f"real, a quarter of the rows {far:.0e} spreads away", 0.25, far)
+    for far in (1e4, 1e8, 1e12):
+        yield far_group(f"real, one row in a thousand {far:.0e} spreads away", 0.001, far)
     yield extreme_weights()
 
 
@@ -84,6 +88,20 @@ def normal_column(name: str, schema: str, ratio: float, spread: float = 1.0) -> 
         return stats.norm.logpdf((table["x"].to_numpy() - centre) / spread) - np.log(spread)
 
     return Case(name, schema, sample, log_prob)
+
+
+def far_group(name: str, share: float, far: float) -> Case:
+    """One column: two normal groups of spread 1, of which one is smaller and far away."""
+
+    def sample(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        return pd.DataFrame({"x": rng.normal(size=n) + far * (rng.uniform(size=n) < share)})
+
+    def log_prob(table: pd.DataFrame) -> np.ndarray:
+        x = table["x"].to_numpy()
+        near = np.log1p(-share) + stats.norm.logpdf(x)
+        return np.logaddexp(near, np.log(share) + stats.norm.logpdf(x - far))
+
+    return Case(name, "real(x)", sample, log_prob)
 
 
 def cells(name: str, schema: str, ratio: float, step: float, spread: float = 1.0) -> Case:

@@ -136,7 +136,7 @@ rivals.ScaleMixtureKernel smallest largest max_rows chance ratio
 rivals.Background manifold
 rivals.KernelDensity manifold parts log_weights
 rivals.ScaleKernels space rows embedded log_rows groups kappas relative log_masses levels level
-    cells
+    cells finest
 rivals.Space manifold leaves
 rivals.CellLeaf dequantization
 rivals.FlatLeaf dequantization

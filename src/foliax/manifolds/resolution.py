@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from jaxtyping import Float
 
 from .base import AbstractManifold
 from .local import AbstractCoordinates, Rows, SideBySide
@@ -13,6 +14,10 @@ MIN_CHECKED_VALUES = 20
 """Distinct values a column must exceed before its resolution is checked."""
 MAX_MERGED_FRACTION = 0.3
 """Fraction of distinct values that may become equal in float32; a quarter of 1e7 values does."""
+MIN_GROUP_FRACTION = 0.01
+"""Fraction of the distinct values whose spread must be resolved wherever they lie together."""
+MIN_GROUP_SPACINGS = 16.0
+"""The least range of such a group, in the spacings of float32 numbers there."""
 
 
 class ResolutionError(ValueError):
@@ -36,7 +41,8 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
         rows: Points in float64.
 
     Raises:
-        ResolutionError: More than `MAX_MERGED_FRACTION` of a column's values become equal.
+        ResolutionError: More than `MAX_MERGED_FRACTION` of a column's values become equal, or
+            `MIN_GROUP_FRACTION` of them span fewer than `MIN_GROUP_SPACINGS` float32 numbers.
     """
     parts, sizes = (coordinates,), (rows.shape[1],)
     if isinstance(coordinates, SideBySide):
@@ -46,17 +52,32 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
     for part, start, values in zip(parts, starts, columns, strict=True):
         encoded = part.encode(values)[0]
         for number in _columns_to_check(part.working, encoded):
-            column = encoded[:, number]
-            exact = len(np.unique(column))
-            with np.errstate(over="ignore"):
-                resolved = len(np.unique(column.astype(np.float32)))
-            if exact > MIN_CHECKED_VALUES and resolved < (1 - MAX_MERGED_FRACTION) * exact:
-                raise ResolutionError(
-                    int(start) + min(number, values.shape[1] - 1),
-                    f"single precision resolves {resolved} of {exact} distinct values, as they "
-                    "lie in groups that are much narrower than the distance between them. Fit the "
-                    "groups separately, or round the values and declare the column as rounded.",
-                )
+            found = np.unique(encoded[:, number])
+            if len(found) > MIN_CHECKED_VALUES and (reason := describe_merging(found)):
+                raise ResolutionError(int(start) + min(number, values.shape[1] - 1), reason)
+
+
+def describe_merging(values: Float[np.ndarray, " k"]) -> str:
+    """Say how float32 merges values that lie in narrow groups far apart; "" if it does not.
+
+    Args:
+        values: The distinct values of a column in float64, ascending.
+    """
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    resolved = len(np.unique(single))
+    size = max(MIN_CHECKED_VALUES, int(MIN_GROUP_FRACTION * len(values)))
+    spans = values[size:] - values[:-size]
+    spacings = np.spacing(np.abs(single)).astype(float)
+    needed = MIN_GROUP_SPACINGS * np.maximum(spacings[size:], spacings[:-size])
+    is_merged = resolved < (1 - MAX_MERGED_FRACTION) * len(values)
+    if not is_merged and (spans >= needed).all():
+        return ""
+    return (
+        f"single precision resolves {resolved} of {len(values)} distinct values, as they lie in "
+        "groups that are much narrower than the distance between them. Fit the groups separately, "
+        "or round the values and declare the column as rounded."
+    )
 
 
 def _columns_to_check(manifold: AbstractManifold, rows: Rows) -> list[int]:

@@ -16,14 +16,28 @@ from .base import AbstractKernels, Point
 from .space import Space, list_orbits
 from .terms import log_cell, log_sum, sample_row, select_levels, sum_level_masses
 
+MIN_BANDWIDTH_SPACINGS = 32.0
+"""The smallest bandwidth at a row, in the spacings of float32 numbers there.
 
-@storable("rivals.ScaleKernels")
+The rounding of a distance then changes a log density by 0.02 at one bandwidth from the row.
+"""
+
+
+def _upgrade(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of older files, whose rows carry kernels of all concentrations."""
+    return {"finest": None} | fields
+
+
+@storable("rivals.ScaleKernels", upgrade=_upgrade)
 class ScaleKernels(AbstractKernels):
     """f_k(y) = Σ_i w_i K(y | y_i, κ_k), K = exp(−½κ_k Σ_s a_s² ‖e_s(y) − e_s(y_i)‖²)/C.
 
     There is one component for each κ. `relative` has the a_s, one for each bandwidth of the space.
     A counted or rounded column has few different values, its `levels`, and each row has the number
     of its `level`: the mass of a cell is computed once for each level.
+
+    Float32 numbers far from 0 are sparse. A row there carries only kernels that are broader than
+    their spacing, κ <= `finest`. Sharper ones would be spikes with more than their mass.
 
     Args:
         space: The manifold and its kernel families.
@@ -44,6 +58,7 @@ class ScaleKernels(AbstractKernels):
     log_masses: Float[Array, " k"]
     levels: tuple[Float[Array, " _"], ...]
     level: Int[Array, "n c"]
+    finest: Float[Array, " n"] | None
     cells: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(
@@ -67,8 +82,15 @@ class ScaleKernels(AbstractKernels):
         self.kappas = jnp.asarray(kappas, dtype)
         self.relative = jnp.asarray(relative, dtype)
         masses = [space.log_mass(k * relative**2) for k in kappas.astype(float)]
-        self.log_masses = jnp.asarray(masses, dtype)
         self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded_mask()))
+        finest = find_finest(np.delete(np.asarray(self.embedded), self.cells, axis=1))
+        self.finest = None
+        if (finest < kappas.max()).any():
+            self.finest = jnp.asarray(finest, dtype)
+            share = np.asarray(jnp.exp(self.log_rows), float)
+            carried = (np.asarray(self.kappas)[:, None] <= np.asarray(self.finest)) * share
+            masses += np.log(carried.sum(1) / share.sum())
+        self.log_masses = jnp.asarray(masses, dtype)
         columns = np.asarray(self.embedded)[:, list(self.cells)].T
         found = [np.unique(column, return_inverse=True) for column in columns]
         self.levels = tuple(jnp.asarray(pad_to_power_of_two(levels)) for levels, _ in found)
@@ -77,10 +99,11 @@ class ScaleKernels(AbstractKernels):
 
     def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
         squared, masses = self._distances(y)
-        base = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
+        every = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
 
         def one(kappa_and_masses):
             kappa, masses = kappa_and_masses
+            base = self._carried(every, kappa)
             return log_sum(base - 0.5 * kappa * squared + sum_level_masses(masses, self.level))
 
         logs = jax.lax.map(one, (self.kappas, masses))
@@ -91,7 +114,7 @@ class ScaleKernels(AbstractKernels):
 
         def one(kappa, log_mass, masses):
             cells = sum_level_masses(masses, self.level)
-            return self.log_rows - log_mass - 0.5 * kappa * squared + cells
+            return self._carried(self.log_rows, kappa) - log_mass - 0.5 * kappa * squared + cells
 
         return jax.vmap(one, out_axes=1)(self.kappas, self.log_masses, masses)
 
@@ -114,9 +137,18 @@ class ScaleKernels(AbstractKernels):
         ]
         return squared, masses
 
+    def _carried(self, log_rows: Float[Array, " n"], kappa: Float[Array, ""]) -> Float[Array, " n"]:
+        """The log weights of the rows, −inf for those that carry no kernel of this κ."""
+        if self.finest is None:
+            return log_rows
+        return jnp.where(kappa <= self.finest, log_rows, -jnp.inf)
+
     def term_bounds(self) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
+        kappas = np.asarray(self.kappas, float)
         heights = np.asarray(self.log_rows, float)[:, None] - np.asarray(self.log_masses, float)
-        return heights, np.broadcast_to(np.asarray(self.kappas, float), heights.shape)
+        if self.finest is not None:
+            heights = np.where(kappas <= np.asarray(self.finest)[:, None], heights, -np.inf)
+        return heights, np.broadcast_to(kappas, heights.shape)
 
     def tables(self) -> tuple[Any, ...]:
         return _fields_by_row(self)
@@ -143,7 +175,7 @@ class ScaleKernels(AbstractKernels):
 
     def sample(self, component: Int[Array, ""], *, key: PRNGKeyArray) -> Point:
         k1, k2 = jax.random.split(key)
-        row = sample_row(self.log_rows, key=k1)
+        row = sample_row(self._carried(self.log_rows, self.kappas[component]), key=k1)
         kappa = self.kappas[component] * self.relative**2
         return self.space.sample(self.rows[row], kappa, key=k2)
 
@@ -168,19 +200,31 @@ class ScaleKernels(AbstractKernels):
 
     def subset(self, chosen: Int[np.ndarray, " c"], valid: Bool[np.ndarray, " c"]) -> ScaleKernels:
         level, levels = select_levels(np.asarray(self.level)[chosen], self.levels)
-        some = eqx.tree_at(
-            _fields_by_row,
-            self,
-            (
-                self.rows[chosen],
-                self.embedded[chosen],
-                np.where(valid, self.log_rows[chosen], -np.inf),
-                self.groups[chosen],
-                level,
-            ),
+        taken = (
+            self.rows[chosen],
+            self.embedded[chosen],
+            np.where(valid, self.log_rows[chosen], -np.inf),
+            self.groups[chosen],
+            level,
         )
+        finest = () if self.finest is None else (self.finest[chosen],)
+        some = eqx.tree_at(_fields_by_row, self, (*taken, *finest))
         return eqx.tree_at(lambda p: p.levels, some, levels) if levels else some
 
 
 def _fields_by_row(kernels: ScaleKernels) -> tuple:
-    return kernels.rows, kernels.embedded, kernels.log_rows, kernels.groups, kernels.level
+    found = (kernels.rows, kernels.embedded, kernels.log_rows, kernels.groups, kernels.level)
+    return found if kernels.finest is None else (*found, kernels.finest)
+
+
+def find_finest(coordinates: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
+    """Find the largest κ of each row's kernels that float32 resolves; inf for one row at least.
+
+    Args:
+        coordinates: Embedded and scaled rows, in float32.
+    """
+    if not coordinates.size:
+        return np.full(len(coordinates), np.inf)
+    spacing = np.spacing(np.abs(coordinates)).max(1).astype(float)
+    finest = (MIN_BANDWIDTH_SPACINGS * spacing) ** -2.0
+    return np.where(spacing == spacing.min(), np.inf, finest)
