@@ -184,3 +184,15 @@ def test_rows_go_into_a_file_only_by_their_columns(circle, tmp_path):
     with pytest.raises(ValueError, match="fit with a schema"):
         circle.save(tmp_path / "circle.foliax", ANGLES)
     assert not (tmp_path / "circle.foliax").exists()
+
+
+def test_a_constant_column_is_refused():
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=50), "c": 7.5})
+    estimator = DensityEstimator(schema="real(a); positive(c)", model="kernel")
+    with pytest.raises(ValueError, match=r"Column c: every value is 7\.5\. .* Leave the column"):
+        estimator.fit(table)
+    table.loc[0, "c"] = 8.0
+    weights = np.ones(50)
+    weights[0] = 0
+    with pytest.raises(ValueError, match=r"Column c: every value is 7\.5"):
+        estimator.fit(table, sample_weight=weights)

@@ -25,6 +25,8 @@ from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
 from .manifolds.row_errors import RowNames, name_rows
 from .tables import Measure, Schema
+from .tables.columns import as_frame
+from .tables.constant import check_columns_vary
 from .tables.row_names import names_of_rows
 from .training.history import CUT_SHORT
 
@@ -75,7 +77,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.schema_ = None
         if self.schema is not None:
             schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
-            schema = schema.infer_conventions(_frame(X, schema))
+            schema = schema.infer_conventions(as_frame(X, schema.columns))
             self._set_manifold(schema, schema.manifold())
         X = self._table(X, reset=True)
         if self.schema_ is None:
@@ -90,6 +92,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             rows, sample_weight = rows[used], sample_weight[used]
             blocks = None if blocks is None else blocks[used]
             names = names.take(used)
+            X = X[used]
+        if self.schema_ is not None:
+            check_columns_vary(self.schema_.factors, X)
         key = _key(self.random_state)
         estimator = get_estimator(self.model, time_limit=float(self.time_limit))
         naming = self.schema_.name_columns_in_errors() if self.schema_ else contextlib.nullcontext()
@@ -212,7 +217,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _training_data(self, X: Any, held_out: Any) -> TrainingData:
         if self.schema_ is None:
             raise ValueError("Rows go into a model file by their columns: fit with a schema.")
-        frames = [_frame(part, self.schema_) for part in (X, held_out) if part is not None]
+        frames = [
+            as_frame(part, self.schema_.columns) for part in (X, held_out) if part is not None
+        ]
         both = pd.concat(frames, ignore_index=True)
         self.schema_.prepare(both, project=self.project)  # an error where a row is invalid
         train, test = np.split(np.arange(len(both)), [len(frames[0])])
@@ -249,7 +256,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             least = 2 if reset else 1
             kinds = [np.float64, np.float32]
             return validate_data(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
-        frame = _frame(X, self.schema_)
+        frame = as_frame(X, self.schema_.columns)
         named: Any = self.schema_.select_columns(frame)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return frame
@@ -285,16 +292,3 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
 def _key(random_state: Any):
     return jax.random.key(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _frame(X: Any, schema: Schema) -> pd.DataFrame:
-    """A frame is itself; an array has the schema's columns, in their order."""
-    if isinstance(X, pd.DataFrame):
-        return X
-    X = np.asarray(X)
-    if X.ndim != 2 or X.shape[1] != len(schema.columns):
-        raise ValueError(
-            f"Without column names, X must have the schema's columns {', '.join(schema.columns)} "
-            f"in this order; its shape is {X.shape}. Or pass a pandas frame."
-        )
-    return pd.DataFrame(X, columns=list(schema.columns))

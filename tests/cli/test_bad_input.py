@@ -80,7 +80,28 @@ FIT = {
     "negative weight": (with_row("5,20,1,-1"), ["-s", SPHERE, "--weights", "w"], "non-negative"),
     "mixture of counts": (GOOD, ["-s", "count(n)", "-m", "mixture"], "does not serve"),
     "one row": ("lat,lon\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct rows"),
-    "equal rows": ("lat,lon\n1,2\n1,2\n", ["-s", SPHERE, "-m", "kernel"], "at least 2 distinct"),
+    "equal rows": (
+        "lat,lon\n1,2\n1,2\n",
+        ["-s", SPHERE, "-m", "kernel"],
+        "Column lat: every value",
+    ),
+    "constant": (
+        "a,c\n1,7.5\n2,7.5\n3,7.5\n4,\n",
+        ["-s", "a: real(a); c: positive(c)", "--drop-invalid"],
+        "Error: Column c: every value is 7.5. A continuous density becomes infinitely high there. "
+        "Leave the column out, or declare a constant number as rounded(…, step=…).",
+    ),
+    "one point": ("h\n0\n360\n0\n", ["-s", "circle(h, unit=degrees)"], "all rows are the same"),
+    "large integer": (
+        f"n\n3\n{2**53 + 1}\n",
+        ["-s", "integer(n)"],
+        f"Row 2 (line 3), column n: {2**53 + 1} is not within ±2^53 ({2**53})",
+    ),
+    "beyond float64": (
+        with_row("1e400,20,1,1"),
+        ["-s", SPHERE],
+        "column lat: 1e400 is not a finite number",
+    ),
     "nothing left": ("lat,lon\n99,2\n", ["-s", SPHERE, "--drop-invalid"], "None of the 1 rows"),
     "time limit": (GOOD, ["-s", SPHERE, "--time-limit", "-1"], "--time-limit"),
     "unit of time": (GOOD, ["-s", SPHERE, "--time-limit", "2d"], "'2d' is not a positive duration"),

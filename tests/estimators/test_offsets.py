@@ -16,7 +16,13 @@ from foliax.estimators import (
     UnsupportedManifoldError,
 )
 from foliax.evaluation import metrics
-from foliax.evaluation.mass import check_total_mass, mass_is_off, total_mass_of_fit
+from foliax.evaluation.mass import (
+    check_total_mass,
+    describe_mass,
+    mass_is_measured,
+    mass_is_off,
+    total_mass_of_fit,
+)
 from foliax.flows import GaussianMixture, RealNVP
 from foliax.io import dumps, loads
 from foliax.manifolds.resolution import ResolutionError
@@ -156,12 +162,67 @@ def test_the_check_sees_a_density_of_another_mass():
     assert mass_is_off(Record(0, mass=(float("nan"), 0.01)))
 
 
-def test_a_mass_that_cannot_be_measured_does_not_lose_the_fit():
-    density = ScaleMixtureKernel().fit(Dataset(normal(N, 1), foliax.Euclidean(1)), key=KEY).density
+def density_of_rows():
+    return ScaleMixtureKernel().fit(Dataset(normal(N, 1), foliax.Euclidean(1)), key=KEY).density
+
+
+@pytest.mark.parametrize("error", [metrics.NoOverlapError("No bridge."), KeyError("x")])
+def test_a_mass_that_cannot_be_measured_does_not_lose_the_fit(monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("foliax.evaluation.mass.sample_bridge", fail)
     record = Record(0)
-    check_total_mass(density, 1e4 + normal(N, 1), record, key=KEY)
+    check_total_mass(density_of_rows(), normal(N, 1), record, key=KEY)
     assert "could not be measured" in record.events[0]
     assert record.mass is None
+    assert not mass_is_measured(record)
+
+
+def test_a_mass_of_large_error_is_not_measured(monkeypatch):
+    monkeypatch.setattr(
+        "foliax.evaluation.mass.total_mass_of_fit", lambda *_, **__: metrics.Estimate(1.74, 0.53)
+    )
+    record = Record(0)
+    check_total_mass(density_of_rows(), normal(N, 1), record, key=KEY)
+    assert not mass_is_off(record)
+    assert not mass_is_measured(record)
+    assert "could not be measured: 1.740 ± 0.530" in record.events[0]
+    assert "does not tell whether it is 1" in describe_mass(record)
+
+
+def test_a_mass_that_would_take_long_is_an_event(monkeypatch):
+    monkeypatch.setattr("foliax.evaluation.mass.MOST_WORK", 100)
+    record = Record(0)
+    check_total_mass(density_of_rows(), normal(N, 1), record, key=KEY)
+    assert "was not measured" in record.events[0]
+
+
+def test_the_mass_of_clusters_and_outliers_is_measured():
+    """The reference has bandwidths as narrow as one cluster, and as broad as all of them."""
+    n = 600
+    rng = np.random.default_rng(0)
+    sites = np.array([[0.48, 0.6, 0.64], [-0.64, 0.48, 0.6]])[rng.integers(0, 2, n)]
+    sites = sites + 1e-4 * rng.normal(size=(n, 3))
+    line = foliax.Euclidean(1)
+    outlier = rng.normal(size=(n, 1))
+    outlier[0] = 1e9
+    cases = [
+        (foliax.Sphere(2), sites / np.linalg.norm(sites, axis=1, keepdims=True)),
+        (line, rng.normal(size=(n, 1)) + 1e4 * rng.integers(0, 2, (n, 1))),
+        (foliax.Product(line, line), np.concatenate([outlier, rng.normal(size=(n, 1))], axis=1)),
+    ]
+    for manifold, rows in cases:
+        density = ScaleMixtureKernel().fit(Dataset(rows, manifold), key=KEY).density
+        found = total_mass_of_fit(density, rows, key=KEY)
+        assert found is not None
+        assert found.error < 0.015, manifold
+        assert abs(found.value - 1) < 4 * found.error
+        assert found == total_mass_of_fit(density, rows, key=KEY)
+        wrong = foliax.density.Stacked((density,), jax.numpy.log(jax.numpy.array([1.2])))
+        wrong_mass = total_mass_of_fit(wrong, rows, key=KEY)
+        assert wrong_mass is not None
+        assert abs(wrong_mass.value - 1.2) < 5 * wrong_mass.error < 0.1
 
 
 def test_groups_that_cannot_be_told_apart_are_refused():
@@ -208,7 +269,8 @@ def test_the_command_line(tmp_path, monkeypatch):
     table.to_csv(path, index=False)
     found = run_json("fit", path, "-s", "real(x); positive(p)", "-m", "kernel", "--strict")
     assert abs(found["total mass"][0] - 1) < 4 * found["total mass"][1]
-    assert "total mass" in run("info", tmp_path / "p.foliax").output
+    assert "total mass: 1.0" in run("info", tmp_path / "p.foliax").output.replace("0.9", "1.0")
+    assert run_json("info", tmp_path / "p.foliax")["total mass"] == found["total mass"]
     drawn = run_json("sample", tmp_path / "p.foliax", "-n", 200)["rows"]
     assert len({row["p"] for row in drawn}) == 200
     monkeypatch.setattr(
@@ -216,6 +278,17 @@ def test_the_command_line(tmp_path, monkeypatch):
     )
     off = run("fit", path, "-s", "real(x)", "-m", "kernel", "--strict", code=1)
     assert "total mass is 2.000" in off.output
+    assert "Warning: --strict: The total mass is 2.0000 ± 0.0100; it should be 1." in off.output
+    for estimate, expected in (
+        (metrics.Estimate(1.45, 0.39), "1.4500 ± 0.3900, which does not tell whether it is 1"),
+        (None, "--strict: The total mass is not known."),
+    ):
+        monkeypatch.setattr(
+            "foliax.evaluation.mass.total_mass_of_fit", lambda *_, e=estimate, **__: e
+        )
+        unknown = run("fit", path, "-s", "real(x)", "-m", "kernel", "--strict", code=1)
+        assert expected in " ".join(unknown.output.split())
+        run("fit", path, "-s", "real(x)", "-m", "kernel")
 
 
 def test_a_column_that_cannot_be_represented_is_named(tmp_path):

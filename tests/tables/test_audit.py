@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy.spatial.transform import Rotation
 
-from foliax.tables import Schema, audit
+from foliax.tables import Schema, TableError, audit
+from foliax.tables.constant import check_columns_vary
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -85,6 +86,42 @@ FINDINGS = [
         ("y",),
         "every value is 3",
         "Leave",
+    ),
+    (
+        "one place",
+        "real(x); sphere(lat=a, lon=b)",
+        frame(x=X, a=90.0, b=X),
+        "error",
+        ("a",),
+        "every value is 90",
+        "Leave the columns out",
+    ),
+    (
+        "one angle",
+        "real(x); circle(a, unit=degrees)",
+        frame(x=X, a=360.0 * (X > 0)),
+        "error",
+        ("a",),
+        "all rows are the same point",
+        "Leave the column out",
+    ),
+    (
+        "one rotation",
+        "real(x); quaternion(w=a, x=b, y=c, z=d)",
+        frame(x=X, a=0.6 * np.sign(X), b=0.8 * np.sign(X), c=0.0 * X, d=0.0 * X),
+        "error",
+        ("c",),
+        "every value is",
+        "Leave the columns out",
+    ),
+    (
+        "one count",
+        "real(x); count(n)",
+        frame(x=X, n=3),
+        "warning",
+        ("n",),
+        "every value is 3",
+        "tells nothing",
     ),
     ("tiny", "real(x)", frame(x=X[:30]), "warning", (), "30 rows for 1 dim", "single points"),
     (
@@ -220,6 +257,30 @@ def test_errors_come_first_and_findings_read_as_sentences():
     assert order == sorted(order)
     assert len(set(order)) == 2
     assert str(found[0]).startswith("error: y: every value is 3. A continuous")
+
+
+@pytest.mark.parametrize(
+    ("schema", "table", "expected"),
+    [
+        ("real(x); real(y)", frame(x=X, y=3.0), "Column y: every value is 3. A continuous"),
+        ("circle(x, unit=degrees)", frame(x=360.0 * (X > 0)), "Column x: all rows are the same"),
+        (
+            "quaternion(w=a, x=b, y=c, z=d)",
+            frame(a=X, b=X, c=X, d=X) * 0 + np.outer(np.sign(X), np.full(4, 0.5)),
+            "Columns a, b, c, d: all rows are the same point",
+        ),
+    ],
+)
+def test_a_fit_refuses_what_the_audit_calls_constant(schema, table, expected):
+    schema = Schema.parse(schema)
+    with pytest.raises(TableError, match=expected) as caught:
+        check_columns_vary(schema.factors, table)
+    assert any(f.consequence in str(caught.value) for f in audit(table, schema))
+
+
+@pytest.mark.parametrize("kind", ["count(n)", "integer(n)", "rounded(n, step=0.5)"])
+def test_a_constant_discrete_column_can_be_fitted(kind):
+    check_columns_vary(Schema.parse(f"real(x); {kind}").factors, frame(x=X, n=3))
 
 
 named_rotvec = pd.DataFrame(RNG.normal(size=(N, 3)) / 2, columns=["r_x", "r_y", "r_z"])

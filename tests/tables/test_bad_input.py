@@ -23,6 +23,19 @@ TABLES = [
         "Row 1, column lat: '1,5'.*decimal point",
     ),
     ("infinite", SPHERE, {"lon": [np.inf, 5, 6]}, "Row 1, column lon: inf is not a finite number"),
+    (
+        "large count",
+        "count(n)",
+        {"n": [1, 2**53 + 1, 2**53 + 3]},
+        rf"Row 2, column n: {2**53 + 1} is not within ±2\^53 \({2**53}\): .* Subtract .*1 more",
+    ),
+    ("large integer", "integer(n)", {"n": [1, 2, -(2**53)]}, f"Row 3, column n: -{2**53} is not"),
+    (
+        "large multiple",
+        "rounded(n, step=0.5)",
+        {"n": [1, 2, 1e16]},
+        r"Row 3, .* 10000000000000000 is not within ±2\^53 steps \(4.50359963e\+15\): .* of 0.5 ap",
+    ),
     ("latitude", SPHERE, {"lat": [1, 95.2, 3]}, r"Row 2, column lat: latitude is 95.2, .*swapped"),
     ("two latitudes", SPHERE, {"lat": [1, 95.2, -99]}, r"Row 2, .* \(1 more row like it"),
     (

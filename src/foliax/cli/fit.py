@@ -42,7 +42,11 @@ KeepRows = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit with code 1 if the total mass of the density is not 1."),
+    typer.Option(
+        "--strict",
+        help="Exit with code 1 if the total mass of the density is not 1, or is not measured to "
+        "2 %.",
+    ),
 ]
 Resume = Annotated[
     bool,
@@ -85,8 +89,8 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
 
-    Exit codes: 0 success; 1 wrong total mass under --strict; 2 bad input; 3 cut short, far over the
-    time limit, with the model saved; 130 or 143 interrupted.
+    Exit codes: 0 success; 1 wrong or unknown total mass under --strict; 2 bad input; 3 cut short,
+    far over the time limit, with the model saved; 130 or 143 interrupted.
     """
     from foliax.estimators import get_estimator
 
@@ -103,7 +107,7 @@ def fit(
     share = held_out if keep_rows else None
     fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    _exit_if_mass_is_off(fitted.record, strict)
+    _check_mass(console, fitted.record, strict)
     exit_if_cut_short(console, fitted.record, output)
 
 
@@ -148,10 +152,12 @@ def _print_result(
     )
 
 
-def _exit_if_mass_is_off(record: Record, strict: bool) -> None:
-    from foliax.evaluation.mass import mass_is_off
+def _check_mass(console: Console, record: Record, strict: bool) -> None:
+    """With --strict, exit where the total mass is wrong or unknown."""
+    from foliax.evaluation.mass import describe_mass, mass_is_measured, mass_is_off
 
-    if strict and mass_is_off(record):
+    if strict and (mass_is_off(record) or not mass_is_measured(record)):
+        console.warn(f"--strict: {describe_mass(record)} The model file was saved.")
         raise typer.Exit(CHECK_FAILED)
 
 

@@ -23,8 +23,10 @@ def info(model: o.Model, json_output: o.Json = False, quiet: o.Quiet = False) ->
     """
     from foliax import io
 
-    found = describe(*io.load_with_schema(model))
-    text = "\n".join(f"{name}: {_format_value(value)}" for name, value in found.items())
+    content, schema = io.load_with_schema(model)
+    found = describe(content, schema)
+    shown = found | _format_mass(content.record)
+    text = "\n".join(f"{name}: {_format_value(value)}" for name, value in shown.items())
     Console(json_output, quiet).result(found, text)
 
 
@@ -57,8 +59,19 @@ def describe(model: Model, schema: Schema) -> dict[str, Any]:
 def _describe_record(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {"parameters": record.parameters, "seconds": record.seconds}
     if record.mass is not None:
-        found["total mass"] = "{:.4f} ± {:.4f}".format(*record.mass)
+        found["total mass"] = record.mass
     return found | {"events": record.events}
+
+
+def _format_mass(record: Record | None) -> dict[str, str]:
+    """The total mass as text, with its error, and whether that is small enough."""
+    from foliax.evaluation.mass import mass_is_measured
+
+    if record is None or record.mass is None:
+        return {}
+    shown = "{:.4f} ± {:.4f}".format(*record.mass)
+    unknown = "" if mass_is_measured(record) else ", too uncertain to tell whether it is 1"
+    return {"total mass": shown + unknown}
 
 
 def _format_value(value: Any) -> str:

@@ -22,6 +22,7 @@ from foliax.tables import (
     read_weights,
     write_table,
 )
+from foliax.tables.constant import check_columns_vary
 from foliax.tables.correlated import read_blocks
 from foliax.tables.files import is_text_format, read_table_verbatim
 from foliax.tables.row_names import names_of_rows
@@ -149,7 +150,7 @@ def read_and_choose_schema(
     project: bool,
     row_columns: RowColumns,
 ) -> Table:
-    """Read the rows of a file, with the user's schema or a proposed one.
+    """Read the rows of a file to fit, with the user's schema or a proposed one.
 
     Args:
         console: Prints the proposal, and what was dropped or projected.
@@ -165,7 +166,7 @@ def read_and_choose_schema(
 
     Raises:
         TableError: As in `read`, or the user does not accept the proposal, or a weight or a label
-            is invalid.
+            is invalid, or a continuous column has one value only.
     """
     frame = read_table(data)
     how = {"drop_invalid": drop_invalid, "project": project}
@@ -175,6 +176,7 @@ def read_and_choose_schema(
     else:
         chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
     table = _collect(console, frame, chosen, prepared)
+    check_columns_vary(chosen.factors, table.frame)
     if row_columns.weights is not None:
         table = table._replace(weights=read_weights(frame, row_columns.weights, prepared.kept))
     if row_columns.blocks is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 from scipy.special import expit
 
 from ..density import AbstractDensity, AbstractTarget, Evaluation, LogProb
@@ -159,6 +159,13 @@ def bridged_mass(
     Raises:
         NoOverlapError: The samples of the two densities do not overlap.
     """
+    return combine_bridge(*sample_bridge(density, other, n, key=key))
+
+
+def sample_bridge(
+    density: AbstractDensity, other: AbstractDensity, n: int, *, key: PRNGKeyArray
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return q/(q + r) at n samples of `other`, r, and r/(q + r) at n samples of `density`, q."""
     k1, k2, k3, k4 = jax.random.split(key, 4)
 
     def log_ratio(rows: np.ndarray) -> np.ndarray:
@@ -168,12 +175,17 @@ def bridged_mass(
         )
         return log_q - log_r
 
-    above = mean_and_error(expit(log_ratio(other.sample(n, key=k1))))
-    below = mean_and_error(expit(-log_ratio(density.sample(n, key=k2))))
-    if min(above.value, below.value) < 1 / n:
+    above = expit(log_ratio(other.sample(n, key=k1)))
+    return above, expit(-log_ratio(density.sample(n, key=k2)))
+
+
+def combine_bridge(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"]) -> Estimate:
+    """Estimate the mass from the values of `sample_bridge`; see `bridged_mass`."""
+    top, bottom = mean_and_error(above), mean_and_error(below)
+    if min(top.value, bottom.value) < 1 / len(above):
         raise NoOverlapError("No bridge: samples of the two densities do not overlap.")
-    value = above.value / below.value
-    return Estimate(value, value * math.hypot(above.error / above.value, below.error / below.value))
+    value = top.value / bottom.value
+    return Estimate(value, value * math.hypot(top.error / top.value, bottom.error / bottom.value))
 
 
 def compare(

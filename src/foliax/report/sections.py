@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..escaping import escape_html
 from ..evaluation.comparison import paired_difference
+from ..evaluation.mass import describe_mass
 from ..io.model_file import Model
 from ..io.training_data import Rows, TrainingData
 from ..tables import Schema
@@ -80,9 +81,7 @@ def fit(model: Model) -> str:
     size = f"Parameters: {record.parameters:,}. " if record.parameters else ""
     lines = [m.paragraph(f"{requested}{size}Fitting time: {record.seconds:.1f} s.")]
     if record.mass is not None:
-        lines.append(
-            m.paragraph("Total mass: {:.4f} ± {:.4f}; it should be 1.".format(*record.mass))
-        )
+        lines.append(m.paragraph(describe_mass(record)))
     if record.events:
         lines += [m.paragraph("Steps of the fit and their results:"), m.bullet_list(record.events)]
     if len(record.history) > 1:

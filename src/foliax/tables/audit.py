@@ -11,6 +11,7 @@ import pandas as pd
 
 from .column_names import split_name
 from .columns import read_numbers
+from .constant import find_constant_columns
 from .correlated import find_correlated_columns
 from .factor import Factor
 from .prepare import describe_problem, find_problems
@@ -137,14 +138,8 @@ def _stands_for(column: str, role: str) -> bool:
 
 def _find_constant(parts: list[_FactorValues]) -> Iterator[Finding]:
     for factor, values in parts:
-        for column, column_values in zip(factor.columns, values.T, strict=True):
-            if np.ptp(column_values) == 0:
-                yield Finding(
-                    "warning" if not factor.kind.continuous else "error",
-                    (column,),
-                    f"every value is {column_values[0]:.9g}",
-                    "A continuous density becomes infinitely high there. Leave the column out.",
-                )
+        for found in find_constant_columns(factor, values):
+            yield Finding("error" if factor.kind.continuous else "warning", *found)
 
 
 def _find_duplicates(parts: list[_FactorValues]) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import TableError, shorten, suggest
+from .row_names import text_of_infinite
 
 MAX_LISTED_COLUMNS = 20
 """Columns that an error message lists."""
@@ -41,6 +42,19 @@ class Numbers(NamedTuple):
     problems: list[Problem]
 
 
+def as_frame(rows: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a frame itself; an array becomes one, with these columns in this order."""
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or rows.shape[1] != len(columns):
+        raise ValueError(
+            f"Without column names, X must have the schema's columns {', '.join(columns)} "
+            f"in this order; its shape is {rows.shape}. Or pass a pandas frame."
+        )
+    return pd.DataFrame(rows, columns=list(columns))
+
+
 def read_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> Numbers:
     """Convert columns of a table to numbers."""
     found, problems = [], []
@@ -48,7 +62,7 @@ def read_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> Numbers:
         series = get_column(frame, name)
         values = _to_floats(series, name)
         found.append(values)
-        problems.extend(_find_problems(series, values, name))
+        problems.extend(_find_problems(frame, series, values, name))
     return Numbers(np.stack(found, axis=1), problems)
 
 
@@ -70,6 +84,13 @@ def get_column(frame: pd.DataFrame, name: str) -> pd.Series:
     if len(positions) > 1:
         raise TableError(f"The table has {len(positions)} columns '{name}'. Rename one.")
     return frame.iloc[:, positions[0]]
+
+
+def exact_integer(frame: pd.DataFrame, row: int, column: str, value: float) -> float | int:
+    """Return the integer that a table has and a float64 rounds; otherwise the float64."""
+    cell = get_column(frame, column).iloc[row]
+    is_cell = isinstance(cell, numbers.Integral) and float(cell) == value
+    return int(cell) if is_cell else value
 
 
 def _to_floats(series: pd.Series, column: str) -> np.ndarray:
@@ -102,7 +123,9 @@ def _real_or_text(value: Any) -> Any:
     return None
 
 
-def _find_problems(series: pd.Series, values: np.ndarray, column: str) -> Iterator[Problem]:
+def _find_problems(
+    frame: pd.DataFrame, series: pd.Series, values: np.ndarray, column: str
+) -> Iterator[Problem]:
     if np.isfinite(values).all():
         return
     blank = np.asarray(series.isna(), bool)
@@ -128,6 +151,7 @@ def _find_problems(series: pd.Series, values: np.ndarray, column: str) -> Iterat
             np.isinf(values),
             (column,),
             lambda row: (
-                f"{values[row]} is not a finite number. Correct it or drop the row (drop_invalid)."
+                f"{text_of_infinite(frame, row, column) or values[row]} is not a finite number. "
+                "Correct it or drop the row (drop_invalid)."
             ),
         )

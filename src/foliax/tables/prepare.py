@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .columns import Problem, read_numbers
+from .columns import Problem, exact_integer, read_numbers
 from .errors import TableError
 from .factor import Factor
 from .kinds import Check
@@ -31,11 +31,12 @@ class PreparedTable(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """One factor's columns as numbers, and the rows that have none."""
+    """One factor's columns as numbers, the rows that have none, and the table that has them."""
 
     factor: Factor
     values: np.ndarray
     problems: list[Problem]
+    frame: pd.DataFrame
 
 
 class _CheckedColumns(NamedTuple):
@@ -98,13 +99,13 @@ def describe_problem(frame: pd.DataFrame, problem: Problem) -> str:
 
 
 def _read(factor: Factor, frame: pd.DataFrame) -> _Columns:
-    return _Columns(factor, *read_numbers(frame, factor.columns))
+    return _Columns(factor, *read_numbers(frame, factor.columns), frame)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _check(columns: _Columns, project: bool) -> _CheckedColumns:
     """Project invalid rows if asked; then check all rows. Values stay the same array if valid."""
-    factor, values, problems = columns
+    factor, values, problems, frame = columns
     problems = list(problems)
     finite = np.flatnonzero(np.isfinite(values).all(axis=1))
     projected = 0
@@ -117,7 +118,7 @@ def _check(columns: _Columns, project: bool) -> _CheckedColumns:
         values[invalid] = np.where(np.isfinite(nearest), nearest, values[invalid])
         projected = int((~_are_invalid(factor, values[invalid])).sum())
     for check in factor.kind.checks(values[finite]):
-        problems.extend(_problems_of(check, factor, values, finite))
+        problems.extend(_problems_of(check, factor, values, finite, frame))
     return _CheckedColumns(factor, values, problems, projected)
 
 
@@ -128,7 +129,7 @@ def _are_invalid(factor: Factor, values: np.ndarray) -> np.ndarray:
 
 
 def _problems_of(
-    check: Check, factor: Factor, values: np.ndarray, finite: np.ndarray
+    check: Check, factor: Factor, values: np.ndarray, finite: np.ndarray, frame: pd.DataFrame
 ) -> list[Problem]:
     """Convert a check of the finite rows to problems of the table's rows."""
 
@@ -142,8 +143,12 @@ def _problems_of(
     if check.bad.ndim == 1:
         rows = of_all_rows(check.bad)
         return [Problem(rows, factor.columns, lambda row: check.describe(values[row]))]
+
+    def describe(row: int, i: int) -> str:
+        return check.describe(exact_integer(frame, row, factor.columns[i], float(values[row, i])))
+
     return [
-        Problem(of_all_rows(bad), (column,), lambda row, i=i: check.describe(float(values[row, i])))
+        Problem(of_all_rows(bad), (column,), lambda row, i=i: describe(row, i))
         for i, (column, bad) in enumerate(zip(factor.columns, check.bad.T, strict=True))
         if bad.any()
     ]
@@ -155,7 +160,7 @@ def _infer(
     kept = np.flatnonzero(~_invalid_rows(frame, checked, drop_invalid=True))
     return tuple(
         dataclasses.replace(factor, kind=factor.kind.infer_conventions(values[kept]))
-        for factor, values, _ in columns
+        for factor, values, *_ in columns
     )
 
 

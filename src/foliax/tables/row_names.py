@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,29 +23,36 @@ class FileRows:
     Attributes:
         count: The number of rows in the file.
         lines: The line in which each row starts; None if the file has no lines.
+        infinite: The text of numbers that float64 reads as infinite, by column and row.
     """
 
     count: int
     lines: Sequence[int] | None = None
+    infinite: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FileRows:
         """Return the same object: pandas copies `attrs` with every operation on a table."""
         return self
 
 
-def number_rows(frame: pd.DataFrame, lines: Sequence[int] | None = None) -> pd.DataFrame:
+def number_rows(
+    frame: pd.DataFrame,
+    lines: Sequence[int] | None = None,
+    infinite: Mapping[tuple[str, int], str] | None = None,
+) -> pd.DataFrame:
     """Number the rows of a table as they are in its file, so that errors can name them.
 
     Args:
         frame: The table as it was read, which is changed.
         lines: The line in which each row starts; None if the file has no lines.
+        infinite: The text of numbers that float64 reads as infinite, by column and row.
 
     Returns:
         The same table.
     """
     # Not a RangeIndex: `row_name` must see whether someone has reset the index.
     frame.index = pd.Index(np.arange(len(frame)))
-    frame.attrs = {FILE_ROWS: FileRows(len(frame), lines)}
+    frame.attrs = {FILE_ROWS: FileRows(len(frame), lines, infinite or {})}
     return frame
 
 
@@ -65,6 +72,14 @@ def row_name(frame: pd.DataFrame, position: int) -> str:
     number = int(frame.index[position])
     line = f" (line {rows.lines[number]})" if rows.lines is not None else ""
     return f"Row {number + 1}{line}"
+
+
+def text_of_infinite(frame: pd.DataFrame, position: int, column: str) -> str | None:
+    """Return what a file has where float64 reads an infinite number, such as 1e400."""
+    rows = frame.attrs.get(FILE_ROWS)
+    if not isinstance(rows, FileRows) or _is_renumbered(frame, rows):
+        return None
+    return rows.infinite.get((column, int(frame.index[position])))
 
 
 def names_of_rows(frame: pd.DataFrame) -> RowNames:

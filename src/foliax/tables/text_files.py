@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from .errors import TableError, one_line
@@ -97,7 +98,8 @@ def read_text(path: Path, separator: str) -> TextTable:
         raise _describe_bad_record(path, content, separator, len(names), error) from None
     table.columns = names
     lines = _find_lines(path, content, separator, len(table), len(names))
-    return TextTable(path, number_rows(table, lines), content, separator)
+    infinite = _find_infinite(table, content, separator)
+    return TextTable(path, number_rows(table, lines, infinite), content, separator)
 
 
 def format_text(frame: pd.DataFrame, separator: str = ",") -> str:
@@ -205,6 +207,24 @@ def _read_rows(content: bytes, separator: str, width: int, **how: Any) -> pd.Dat
             low_memory=False,  # in parts, a column could get a mixed type, with a warning
             **how,
         )
+
+
+def _find_infinite(
+    table: pd.DataFrame, content: bytes, separator: str
+) -> dict[tuple[str, int], str]:
+    """Return the text of infinite numbers, by column and row; reads only their columns again."""
+    floats = [i for i, dtype in enumerate(table.dtypes) if dtype == np.float64]
+    rows = {i: np.flatnonzero(np.isinf(table.iloc[:, i].to_numpy())) for i in floats}
+    columns = [i for i in floats if len(rows[i])]
+    if not columns:
+        return {}
+    how = {"usecols": columns, "dtype": object, "na_filter": False}
+    cells = _read_rows(content, separator, table.shape[1], **how)
+    return {
+        (str(table.columns[i]), int(row)): str(cells.iloc[row, place])
+        for place, i in enumerate(columns)
+        for row in rows[i]
+    }
 
 
 def _find_lines(

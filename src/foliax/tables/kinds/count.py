@@ -10,7 +10,7 @@ import numpy as np
 
 from ...manifolds import AbstractManifold, Naturals
 from .base import Check, Kind, Measure, Points, Values, column_kind
-from .whole_numbers import probability_measure, whole_number_check
+from .whole_numbers import exact_steps_check, probability_measure, whole_number_check
 
 
 @column_kind("count", order=140)
@@ -33,6 +33,7 @@ class CountKind(Kind):
             lambda v: f"{v:.9g} is negative, not a count. Declare the column as integer or real.",
         )
         yield whole_number_check(values)
+        yield exact_steps_check(values)
 
     def encode(self, values: Values) -> Points:
         return values

@@ -10,7 +10,12 @@ import numpy as np
 
 from ...manifolds import AbstractManifold, Integers
 from .base import Check, Kind, Measure, Points, Suspicion, Values, column_kind
-from .whole_numbers import probability_measure, resolution_suspicions, whole_number_check
+from .whole_numbers import (
+    exact_steps_check,
+    probability_measure,
+    resolution_suspicions,
+    whole_number_check,
+)
 
 
 @column_kind("integer", order=150)
@@ -29,6 +34,7 @@ class IntegerKind(Kind):
 
     def checks(self, values: Values) -> Iterator[Check]:
         yield whole_number_check(values)
+        yield exact_steps_check(values)
 
     def encode(self, values: Values) -> Points:
         return values

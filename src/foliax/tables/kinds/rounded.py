@@ -13,7 +13,7 @@ from ...manifolds import AbstractManifold, Rounded
 from .base import AxisLabel, Check, Kind, Measure, Points, Suspicion, Values, column_kind
 from .labels import axis_labels, per_column
 from .options import boolean, number, option, positive_number, word
-from .whole_numbers import resolution_suspicions
+from .whole_numbers import exact_steps_check, resolution_suspicions
 
 MAX_STEPS_PER_UNIT = 1e15
 """Steps in a unit that a float64 can count exactly."""
@@ -55,6 +55,8 @@ class RoundedKind(Kind):
                 "(project)."
             ),
         )
+
+        yield exact_steps_check(values, self.step, self.offset)
 
     def _nearest(self, values: np.ndarray) -> np.ndarray:
         steps = np.round((values - self.offset) / self.step)
