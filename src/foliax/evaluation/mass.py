@@ -37,7 +37,7 @@ def check_total_mass(
     Args:
         density: What was fitted.
         rows: Rows that it was fitted to.
-        record: Gets `mass`, and an event where the mass is off by more than 2 %.
+        record: Gets `mass`, and a warning where the mass is off by more than 2 %.
         key: Chooses the samples.
     """
     try:
@@ -49,7 +49,7 @@ def check_total_mass(
         return
     record.mass = (found.value, found.error)
     if mass_is_off(record):
-        record.events.append(
+        record.warn(
             f"WRONG: the total mass is {found.value:.3f} ± {found.error:.3f}, not 1, so that these "
             "log densities cannot be trusted. Please report the data that show it."
         )
