@@ -95,6 +95,7 @@ def fit(
     from foliax.estimators import get_estimator
 
     from . import tables
+    from .resume import remove_interrupted_model
 
     console = Console(json_output, quiet)
     estimator = get_estimator(model, time_limit=time_limit, steps=steps)
@@ -106,6 +107,8 @@ def fit(
     about = {"model": model, "seed": seed, "data": str(data)}
     share = held_out if keep_rows else None
     fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
+    if resume:
+        remove_interrupted_model(output, about)
     _print_result(console, table, fitted.record, output, held, keep_rows)
     if strict and fitted.record.warnings:
         raise typer.Exit(CHECK_FAILED)
@@ -203,6 +206,8 @@ def fit_and_save(
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
+    from .resume import interrupted_model
+
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
     with table.schema.name_columns_in_errors(table.frame, table.points):
         data, events = _as_dataset(table, estimator)
@@ -213,7 +218,7 @@ def fit_and_save(
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
     training_data = None if held_out is None else collect_training_data(*rows)
     interrupted = fitted.record.stopped == INTERRUPTED
-    path = output.with_suffix(".interrupted.foliax") if interrupted else output
+    path = interrupted_model(output) if interrupted else output
     parts = {"record": fitted.record, "schema": table.schema, "training_data": training_data}
     model_file.save(path, fitted.density, estimator=estimator, extra=about, **parts)
     if interrupted:
