@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,8 +11,10 @@ import typer
 
 from . import options as o
 from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, end_if_asked, handle_errors
+from .resume import identify_run, interrupted_model, keep_progress, remove_interrupted_model
 
 if TYPE_CHECKING:
+    import numpy as np
     from jaxtyping import PRNGKeyArray
 
     from foliax.density import Dataset
@@ -95,7 +99,6 @@ def fit(
     from foliax.estimators import get_estimator
 
     from . import tables
-    from .resume import remove_interrupted_model
 
     console = Console(json_output, quiet)
     estimator = get_estimator(model, time_limit=time_limit, steps=steps)
@@ -107,11 +110,8 @@ def fit(
     about = {"model": model, "seed": seed, "data": str(data)}
     share = held_out if keep_rows else None
     fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
-    if resume:
-        remove_interrupted_model(output, about)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    if strict and fitted.record.warnings:
-        raise typer.Exit(CHECK_FAILED)
+    _exit_if_warned(fitted.record, strict)
     exit_if_cut_short(console, fitted.record, output)
 
 
@@ -125,11 +125,12 @@ def _fit_resumably(
     resume: bool,
 ) -> tuple[FitResult, int]:
     """Fit and save as `fit_and_save` does, and keep the progress meanwhile."""
-    from .resume import identify_run, keep_progress
-
     identity = identify_run(table, estimator, held_out, about)
     with keep_progress(console, output, identity, resume=resume) as keeper:
-        return fit_and_save(console, table, estimator, output, held_out, about, keeper)
+        found = fit_and_save(console, table, estimator, output, held_out, about, keeper)
+    if resume:
+        remove_interrupted_model(output, about)
+    return found
 
 
 def _print_result(
@@ -158,6 +159,11 @@ def _print_result(
         f"Fitted in {record.seconds:.1f} s, {measure}. {output} {keeps}: {held} of {rows} were "
         "held out.",
     )
+
+
+def _exit_if_warned(record: Record, strict: bool) -> None:
+    if strict and record.warnings:
+        raise typer.Exit(CHECK_FAILED)
 
 
 def exit_if_cut_short(console: Console, record: Record, output: Path) -> None:
@@ -206,15 +212,13 @@ def fit_and_save(
     from foliax.io.training_data import collect_training_data, split_rows
     from foliax.training.history import INTERRUPTED
 
-    from .resume import interrupted_model
-
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    with table.schema.name_columns_in_errors(table.frame, table.points):
-        data, events = _as_dataset(table, estimator)
+    data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(data), held_out or 0.0, k1, data.blocks)
-    fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
-    fitted.record.events[:0] = events
+    with _explain_too_few_blocks(data.blocks, test):
+        fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
+    fitted.record.events[:0] = events + _describe_split(data, test, held_out)
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
     training_data = None if held_out is None else collect_training_data(*rows)
     interrupted = fitted.record.stopped == INTERRUPTED
@@ -226,11 +230,36 @@ def fit_and_save(
     return fitted, len(test)
 
 
+def _describe_split(data: Dataset, test: np.ndarray, held_out: float | None) -> list[str]:
+    """An event where blocks make the held-out share differ from what was asked."""
+    from foliax.density.blocks import describe_split
+
+    if data.blocks is None or not len(test) or not held_out:
+        return []
+    text = describe_split(data.blocks, test, held_out)
+    return [text] if text else []
+
+
+@contextmanager
+def _explain_too_few_blocks(blocks: np.ndarray | None, test: np.ndarray) -> Iterator[None]:
+    """Say that the held-out split took the other blocks, where a fit is left with one."""
+    from foliax.density.blocks import TooFewBlocksError, describe_lack_of_blocks
+    from foliax.tables import TableError
+
+    try:
+        yield
+    except TooFewBlocksError as error:
+        if blocks is None or not (text := describe_lack_of_blocks(blocks, test)):
+            raise
+        raise TableError(f"{text}, or fit all rows with --held-out 0.") from error
+
+
 def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:
     """The rows in their order, with blocks where the estimator would add them, and its event."""
     from foliax.estimators.blocks import add_blocks
 
-    data = table.as_dataset()
+    with table.schema.name_columns_in_errors(table.frame, table.points):
+        data = table.as_dataset()
     # A split shuffles the rows, so that the estimator itself would not find them correlated.
     data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
     return data, [event] if event else []
