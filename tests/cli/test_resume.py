@@ -98,6 +98,7 @@ def test_a_resumed_fit_removes_no_other_file(which, table, tmp_path):
         (tmp_path / "a.foliax").rename(other)
     if which == "another seed":
         model = io.load(other)
+        assert model.record is not None
         model.record.stopped = "interrupted"
         io.save(other, model.density, record=model.record, extra=model.extra)
     before = other.read_bytes()

@@ -1,4 +1,4 @@
-"""Warnings about the fitted density: on stderr, in the JSON result, and as exit code under --strict."""
+"""Warnings about the density: on stderr, in the JSON result, and as exit code under --strict."""
 
 import numpy as np
 import pandas as pd

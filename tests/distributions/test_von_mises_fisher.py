@@ -219,7 +219,9 @@ def standard_error(kappa, d, n):
     return float(np.sqrt((drop * (1 + a) - d * a / kappa) / n))
 
 
-SAMPLED = [(d, kappa) for d in (1, 2, 3, 100, 1000) for kappa in (1e-8, 1e-3, 0.05, 1.0, 1e3, 1e8, 1e11)]
+SAMPLED = [
+    (d, kappa) for d in (1, 2, 3, 100, 1000) for kappa in (1e-8, 1e-3, 0.05, 1.0, 1e3, 1e8, 1e11)
+]
 
 
 @pytest.mark.parametrize(("d", "kappa"), SAMPLED)
@@ -242,7 +244,9 @@ def test_drops_have_their_exact_mean(d, kappa):
     assert found.var() == pytest.approx(n * error**2, rel=4 * np.sqrt(8 / n))
 
 
-@pytest.mark.parametrize(("d", "kappa"), [(1, 1e8), (2, 1e-8), (2, 1e8), (100, 10.0), (1000, 1e8), (1, 1e11), (2, 1e11)])
+@pytest.mark.parametrize(
+    ("d", "kappa"), [(1, 1e8), (2, 1e-8), (2, 1e8), (100, 10.0), (1000, 1e8), (1, 1e11), (2, 1e11)]
+)
 def test_vectors_have_the_exact_mean_drop(d, kappa):
     """½‖y − μ‖² in float64, within 4 standard errors and the rounding of y and μ."""
     n = 2000 if d < 1000 else 500

@@ -16,7 +16,9 @@ SERVED = "spheres, tori and SO(3)"
 
 @functools.singledispatch
 def find_family(
-    manifold: AbstractManifold, estimator: AbstractEstimator, max_concentration: float = MAX_CONCENTRATION
+    manifold: AbstractManifold,
+    estimator: AbstractEstimator,
+    max_concentration: float = MAX_CONCENTRATION,
 ) -> AbstractFamily:
     """Find the family for a manifold; register others by type with `find_family.register`.
 
@@ -51,7 +53,9 @@ def _(
 
 @find_family.register
 def _(
-    manifold: SpecialOrthogonal, estimator: AbstractEstimator, max_concentration: float = MAX_CONCENTRATION
+    manifold: SpecialOrthogonal,
+    estimator: AbstractEstimator,
+    max_concentration: float = MAX_CONCENTRATION,
 ) -> AbstractFamily:
     if manifold.n != 3:
         raise unsupported(estimator, manifold, SERVED)
