@@ -19,7 +19,7 @@ from . import io
 from .density import Dataset, Evaluation
 from .density.blocks import as_blocks
 from .estimators import get_estimator
-from .evaluation.mass import check_total_mass, mass_is_off
+from .evaluation.mass import check_total_mass
 from .io import model_file
 from .io.training_data import TrainingData, collect_training_data
 from .manifolds import Euclidean
@@ -102,8 +102,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             data = Dataset(rows, self.manifold_, sample_weight, blocks=blocks, row_names=names)
             fitted = estimator.fit(data, key=key)
         check_total_mass(fitted.density, rows, fitted.record, key=jax.random.fold_in(key, 1))
-        if mass_is_off(fitted.record):
-            warnings.warn(fitted.record.events[-1], stacklevel=2)
+        for text in fitted.record.warnings:
+            warnings.warn(text, stacklevel=2)
         if fitted.record.stopped == CUT_SHORT:
             warnings.warn("The fit was cut short: see record_.events.", stacklevel=2)
         self.density_, self.record_ = fitted.density, fitted.record

@@ -66,6 +66,32 @@ def test_compare_holds_out_whole_blocks(track, monkeypatch):
     assert not seen["blocks"][0] & seen["blocks"][1]
 
 
+def test_one_row_in_each_block_is_no_help(track):
+    """It declared the rows independent, and hid the warning."""
+    (finding,) = run_json("check", track, "-s", SCHEMA, "--blocks", len(TRACK))["findings"]
+    assert "consecutive rows are far nearer" in finding["message"]
+    for command in ("fit", "compare"):
+        result = run(command, track, "-s", SCHEMA, "--blocks", len(TRACK), code=2)
+        assert "blocks of one row do nothing" in result.output
+
+
+@pytest.mark.parametrize("model", ["kernel", "auto"])
+def test_a_split_that_leaves_one_block_is_an_error_that_says_so(track, model):
+    result = run("fit", track, "-s", SCHEMA, "-m", model, "--blocks", 2, code=2)
+    assert "--blocks makes 2 blocks, and 1 of them is held out" in result.output
+    assert "make at least 3 blocks, or fit all rows with --held-out 0" in result.output
+    result = run("compare", track, "-s", SCHEMA, "--blocks", 2, code=2)
+    assert "--blocks makes 2 blocks, and 1 of them is held out" in result.output
+
+
+def test_a_share_that_blocks_change_is_told(track, tmp_path):
+    how = ("-s", SCHEMA, "-m", "kernel", "--held-out", 0.2, "-o", tmp_path / "track.foliax")
+    events = run_json("fit", track, *how, "--blocks", 3)["events"]
+    assert any(event.startswith("1 of 3 blocks is held out, 34% of the rows") for event in events)
+    events = run_json("fit", track, *how, "--blocks", 20)["events"]
+    assert not any("held out," in event for event in events)
+
+
 def test_labels_that_make_no_blocks_are_an_error(track):
     result = run("fit", track, "-s", SCHEMA, "--blocks", "speed", code=2)
     assert "labels no blocks" in result.output

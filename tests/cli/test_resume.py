@@ -80,9 +80,30 @@ def test_an_interrupted_flow_resumes_to_the_same_bits(table, tmp_path, monkeypat
         text = fit(table, "a.foliax", code=130)
     assert "Continue: foliax fit 'my q.csv' --resume" in text
     assert len(list(folder.glob("*.checkpoint"))) == 1
+    reached = tmp_path / "a.interrupted.foliax"
+    assert reached.exists()
     assert "Resuming" in fit(table, "a.foliax", "flow", "--resume")
     assert same_bits(tmp_path / "whole.foliax", tmp_path / "a.foliax")
     assert not folder.exists()
+    assert not reached.exists()
+
+
+@pytest.mark.parametrize("which", ["no model", "complete", "another seed"])
+def test_a_resumed_fit_removes_no_other_file(which, table, tmp_path):
+    other = tmp_path / "a.interrupted.foliax"
+    fit(table, "a.foliax", "kernel", *(("--seed", 1) if which == "another seed" else ()))
+    if which == "no model":
+        other.write_text("mine")
+    else:
+        (tmp_path / "a.foliax").rename(other)
+    if which == "another seed":
+        model = io.load(other)
+        assert model.record is not None
+        model.record.stopped = "interrupted"
+        io.save(other, model.density, record=model.record, extra=model.extra)
+    before = other.read_bytes()
+    fit(table, "a.foliax", "kernel", "--resume")
+    assert other.read_bytes() == before
 
 
 @pytest.mark.slow

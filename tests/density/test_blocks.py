@@ -6,7 +6,12 @@ import pytest
 
 from foliax import Circle
 from foliax.density import Dataset
-from foliax.density.blocks import as_blocks, assign_folds
+from foliax.density.blocks import (
+    as_blocks,
+    assign_folds,
+    describe_lack_of_blocks,
+    describe_split,
+)
 
 KEY = jax.random.key(0)
 ROWS = np.random.default_rng(0).uniform(-3, 3, (60, 1))
@@ -66,14 +71,26 @@ def test_folds_hold_whole_blocks_and_similar_numbers_of_rows():
     [
         (np.zeros(3), "block labels of shape"),
         (np.zeros(60), "same block label"),
-        (1, "from 2 to the number of rows"),
-        (61, "from 2 to the number of rows"),
-        (2.5, "from 2 to the number of rows"),
+        (1, "at least 2 and below the number of rows, 60"),
+        (60, "blocks of one row do nothing"),
+        (61, "at least 2 and below the number of rows, 60"),
+        (2.5, "at least 2 and below the number of rows, 60"),
     ],
 )
 def test_what_makes_no_blocks_is_refused(blocks, match):
     with pytest.raises(ValueError, match=match):
         Dataset(ROWS, Circle(), blocks=blocks)
+
+
+def test_a_share_far_from_what_was_asked_is_described():
+    blocks = as_blocks(3, 60)
+    text = describe_split(blocks, np.arange(20), 0.2)
+    assert text.startswith("1 of 3 blocks is held out, 33% of the rows instead of 20%")
+    assert describe_split(as_blocks(20, 60), np.arange(9), 0.1) == ""
+    assert describe_lack_of_blocks(blocks, np.arange(20)) == ""
+    assert "makes 3 blocks, and 2 of them are held out" in describe_lack_of_blocks(
+        blocks, np.arange(40)
+    )
 
 
 def test_one_block_cannot_be_split():

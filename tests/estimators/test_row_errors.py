@@ -1,5 +1,7 @@
 """Errors about a row name the user's row, through shuffles, splits, folds and dropped rows."""
 
+import re
+
 import jax
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from foliax.evaluation.comparison import score_joint
 from foliax.evaluation.metrics import sample_and_evaluate
 from foliax.io.training_data import collect_training_data
 from foliax.manifolds import OffManifoldError
+from foliax.manifolds.far_values import FarValueError
 from foliax.manifolds.row_errors import RowError, RowNames, name_rows
 from foliax.report import assess
 from foliax.tables import Schema
@@ -213,3 +216,22 @@ def test_reports_count_held_out_rows_and_samples(request, monkeypatch):
     )
     with pytest.raises(FloatingPointError, match=r"^Sample 1 has a log density of NaN"):
         sample_and_evaluate(density, 8, key=KEY)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("value", [1e20, 9.96921e36])
+def test_a_fit_that_fails_by_a_far_value_names_its_column(value, tmp_path):
+    frame = pd.DataFrame({"x": 15 + 5 * np.random.default_rng(0).normal(size=300)})
+    frame.loc[3:8, "x"] = value
+    message = f"Column x: 6 values are {value:.9g}, and the median is 1"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        foliax.DensityEstimator(schema="real(x)", model="kernel").fit(frame)
+    with pytest.raises(FarValueError, match="Coordinate 0 of the points: 6 values are"):
+        foliax.DensityEstimator(model="kernel").fit(frame.to_numpy())
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    words = ("-s", "real(x)", "-m", "kernel", "--held-out", 0)
+    found = run("fit", tmp_path / "a.csv", *words, code=2)
+    warning, error = found.stderr.splitlines()
+    assert warning.startswith("Warning: Column x: 6 of 300 values are")
+    assert "which often stands for a missing value" in warning
+    assert error.startswith(f"Error: {message}")

@@ -51,6 +51,31 @@ def test_a_path_is_found_and_its_shuffled_rows_are_not(name):
     assert serial_correlation(manifold, np.random.default_rng(0).permutation(rows)) is None
 
 
+def alternate(*paths):
+    """Rows that take turns between paths."""
+    return np.stack(paths, axis=1).reshape(-1, paths[0].shape[1])
+
+
+@pytest.mark.parametrize("paths", [2, 3, 8])
+def test_paths_that_take_turns_are_found(paths):
+    # No path is beside the next one.
+    places = [5 * (3 * number % 8) for number in range(paths)]
+    each = [path(seed, N, 2) + place for seed, place in enumerate(places)]
+    found = serial_correlation(Euclidean(2), alternate(*each))
+    assert found is not None
+    assert found.lag == paths
+    assert found.length % paths == 0
+    assert found.ratio < 0.3
+    turns = [normal(seed, N, 2) + place for seed, place in enumerate(places)]
+    assert serial_correlation(Euclidean(2), alternate(*turns)) is None
+
+
+def test_consecutive_rows_have_lag_one():
+    found = serial_correlation(Euclidean(2), path(0, N, 2))
+    assert found is not None
+    assert found.lag == 1
+
+
 def tables(seed):
     """Independent rows, in their order and sorted."""
     x = normal(seed, 300, 3)

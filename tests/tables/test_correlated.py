@@ -49,6 +49,18 @@ def test_long_blocks_are_clean_and_short_ones_are_not():
     assert finding.message.startswith("blocks have about 10 consecutive rows")
 
 
+def test_two_alternating_tracks_are_a_warning():
+    other = {
+        "lat": TRACK["lat"] - 60,
+        "lon": TRACK["lon"] + 60,
+        "speed": TRACK["speed"].to_numpy()[::-1],
+    }
+    both = pd.concat([TRACK, TRACK.assign(**other)])
+    (finding,) = correlated(both.sort_index(kind="stable").reset_index(drop=True))
+    assert finding.columns == ("lat", "lon")
+    assert finding.message.startswith("rows alternate between 2 series, and rows 2 apart are far")
+
+
 def test_invalid_rows_are_left_out():
     broken = TRACK.assign(lat=TRACK["lat"].where(TRACK.index != 7, 95.0))
     found = audit(broken, SCHEMA, read_blocks(TRACK, "ten"))
@@ -67,8 +79,9 @@ def test_a_column_or_a_number_makes_blocks():
     ("changes", "text", "match"),
     [
         ({}, "hour", "no column 'hour' for blocks. It has: lat, lon"),
-        ({}, "1", "from 2 to 400"),
-        ({}, "401", "from 2 to 400"),
+        ({}, "1", "at least 2 and below 400"),
+        ({}, "400", "blocks of one row do nothing"),
+        ({}, "401", "at least 2 and below 400"),
         ({}, "speed", "another value in every row, so that it labels no blocks"),
         ({"day": "mon"}, "day", "the same value in all rows"),
         (

@@ -15,9 +15,11 @@ from .reproduce import reproduce
 from .sample import sample
 from .schema import schema
 from .score import score
+from .usage import Commands
 
 app = typer.Typer(
     name="foliax",
+    cls=Commands,
     help="Fit densities to directions, angles, rotations, frames, counts and tables.\n\n"
     "Start with: foliax demo, or foliax fit your.csv",
     no_args_is_help=True,

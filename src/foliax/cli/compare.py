@@ -90,12 +90,21 @@ def _split(
 
     Models cannot be compared on random rows that resemble fitted ones.
     """
+    from foliax.density.blocks import describe_lack_of_blocks, describe_split
+    from foliax.density.dataset import split_numbers
     from foliax.estimators.blocks import add_blocks
+    from foliax.tables import TableError
 
     data, event = add_blocks(table.as_dataset())
     if event:
         console.log(event)
-    return data.split(held_out, key=key)
+    train, test = split_numbers(len(data), held_out, key, blocks=data.blocks)
+    if data.blocks is not None:
+        if text := describe_lack_of_blocks(data.blocks, test):
+            raise TableError(f"{text}.")
+        if text := describe_split(data.blocks, test, held_out):
+            console.log(text)
+    return data.take(train), data.take(test)
 
 
 def check_names(names: Sequence[str]) -> None:

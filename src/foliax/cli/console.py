@@ -152,13 +152,26 @@ def handle_errors(command: F) -> F:
             if os.environ.get("FOLIAX_TRACEBACK") or not _is_user_error(error):
                 raise
             message = str(error) or type(error).__name__
-            if kwargs.get("json_output"):
-                with suppress(OSError):
-                    print_result(to_json({"error": message}))
-            print_message(f"Error: {_escape_error(error, message)}")
+            shown = _escape_error(error, message)
+            print_error(message, shown, json_output=bool(kwargs.get("json_output")))
             raise typer.Exit(BAD_INPUT) from None
 
     return run  # type: ignore[return-value]
+
+
+def print_error(message: str, shown: str | None = None, *, json_output: bool) -> None:
+    """Print an error for people, and before it a JSON object for programs if they asked for one.
+
+    Args:
+        message: What is wrong, and how to fix it.
+        shown: The line for people; by default the message on one line.
+        json_output: Whether --json was given.
+    """
+    if json_output:
+        with suppress(OSError):
+            print_result(to_json({"error": message}))
+    line = _cut_middle(escape_control_characters(message, keep="")) if shown is None else shown
+    print_message(f"Error: {line}")
 
 
 def _escape_error(error: Exception, message: str) -> str:

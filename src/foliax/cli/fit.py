@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,8 +11,10 @@ import typer
 
 from . import options as o
 from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, end_if_asked, handle_errors
+from .resume import identify_run, interrupted_model, keep_progress, remove_interrupted_model
 
 if TYPE_CHECKING:
+    import numpy as np
     from jaxtyping import PRNGKeyArray
 
     from foliax.density import Dataset
@@ -44,8 +48,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Exit with code 1 if the total mass of the density is not 1, or is not measured to "
-        "2 %.",
+        help="Exit with code 1 if the fit warns that its density is wrong: its total mass is not 1, "
+        "or not measured to 2 %, or components are as narrow as single precision allows.",
     ),
 ]
 Resume = Annotated[
@@ -89,8 +93,8 @@ def fit(
 
       foliax fit ebsd.csv -s 'o: euler(p1, P, p2, convention=bunge, unit=degrees, symmetry=cubic)'
 
-    Exit codes: 0 success; 1 wrong or unknown total mass under --strict; 2 bad input; 3 cut short,
-    far over the time limit, with the model saved; 130 or 143 interrupted.
+    Exit codes: 0 success; 1 a warning or an unknown total mass under --strict; 2 bad input; 3 cut
+    short, far over the time limit, with the model saved; 130 or 143 interrupted.
     """
     from foliax.estimators import get_estimator
 
@@ -107,7 +111,7 @@ def fit(
     share = held_out if keep_rows else None
     fitted, held = _fit_resumably(console, table, estimator, output, share, about, resume)
     _print_result(console, table, fitted.record, output, held, keep_rows)
-    _check_mass(console, fitted.record, strict)
+    _exit_if_strict(console, fitted.record, strict)
     exit_if_cut_short(console, fitted.record, output)
 
 
@@ -121,11 +125,12 @@ def _fit_resumably(
     resume: bool,
 ) -> tuple[FitResult, int]:
     """Fit and save as `fit_and_save` does, and keep the progress meanwhile."""
-    from .resume import identify_run, keep_progress
-
     identity = identify_run(table, estimator, held_out, about)
     with keep_progress(console, output, identity, resume=resume) as keeper:
-        return fit_and_save(console, table, estimator, output, held_out, about, keeper)
+        found = fit_and_save(console, table, estimator, output, held_out, about, keeper)
+    if resume:
+        remove_interrupted_model(output, about)
+    return found
 
 
 def _print_result(
@@ -133,7 +138,10 @@ def _print_result(
 ) -> None:
     rows, measure = len(table.points), table.schema.measure().label
     for event in record.events:
-        console.log(f"  {event}")
+        if event not in record.warnings:
+            console.log(f"  {event}")
+    for text in record.warnings:
+        console.warn(text)
     found = {
         "output": str(output),
         "rows": rows,
@@ -143,6 +151,7 @@ def _print_result(
         "seconds": record.seconds,
         "total mass": record.mass,
         "events": record.events,
+        "warnings": record.warnings,
     }
     keeps = "also keeps rows for its report" if keep_rows else "keeps no rows"
     console.result(
@@ -152,12 +161,15 @@ def _print_result(
     )
 
 
-def _check_mass(console: Console, record: Record, strict: bool) -> None:
-    """With --strict, exit where the total mass is wrong or unknown."""
-    from foliax.evaluation.mass import describe_mass, mass_is_measured, mass_is_off
+def _exit_if_strict(console: Console, record: Record, strict: bool) -> None:
+    """With --strict, exit where the fit warns or its total mass is unknown."""
+    from foliax.evaluation.mass import describe_mass, mass_is_measured
 
-    if strict and (mass_is_off(record) or not mass_is_measured(record)):
+    if not strict:
+        return
+    if not mass_is_measured(record):
         console.warn(f"--strict: {describe_mass(record)} The model file was saved.")
+    if record.warnings or not mass_is_measured(record):
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -208,16 +220,16 @@ def fit_and_save(
     from foliax.training.history import INTERRUPTED
 
     k1, k2 = jax.random.split(jax.random.key(about["seed"]))
-    with table.schema.name_columns_in_errors(table.frame, table.points):
-        data, events = _as_dataset(table, estimator)
+    data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(data), held_out or 0.0, k1, data.blocks)
-    fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
-    fitted.record.events[:0] = events
+    with _explain_too_few_blocks(data.blocks, test):
+        fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
+    fitted.record.events[:0] = events + _describe_split(data, test, held_out)
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
     training_data = None if held_out is None else collect_training_data(*rows)
     interrupted = fitted.record.stopped == INTERRUPTED
-    path = output.with_suffix(".interrupted.foliax") if interrupted else output
+    path = interrupted_model(output) if interrupted else output
     parts = {"record": fitted.record, "schema": table.schema, "training_data": training_data}
     model_file.save(path, fitted.density, estimator=estimator, extra=about, **parts)
     if interrupted:
@@ -225,11 +237,36 @@ def fit_and_save(
     return fitted, len(test)
 
 
+def _describe_split(data: Dataset, test: np.ndarray, held_out: float | None) -> list[str]:
+    """An event where blocks make the held-out share differ from what was asked."""
+    from foliax.density.blocks import describe_split
+
+    if data.blocks is None or not len(test) or not held_out:
+        return []
+    text = describe_split(data.blocks, test, held_out)
+    return [text] if text else []
+
+
+@contextmanager
+def _explain_too_few_blocks(blocks: np.ndarray | None, test: np.ndarray) -> Iterator[None]:
+    """Say that the held-out split took the other blocks, where a fit is left with one."""
+    from foliax.density.blocks import TooFewBlocksError, describe_lack_of_blocks
+    from foliax.tables import TableError
+
+    try:
+        yield
+    except TooFewBlocksError as error:
+        if blocks is None or not (text := describe_lack_of_blocks(blocks, test)):
+            raise
+        raise TableError(f"{text}, or fit all rows with --held-out 0.") from error
+
+
 def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:
     """The rows in their order, with blocks where the estimator would add them, and its event."""
     from foliax.estimators.blocks import add_blocks
 
-    data = table.as_dataset()
+    with table.schema.name_columns_in_errors(table.frame, table.points):
+        data = table.as_dataset()
     # A split shuffles the rows, so that the estimator itself would not find them correlated.
     data, event = add_blocks(data) if estimator.falls_back_on_blocks else (data, "")
     return data, [event] if event else []

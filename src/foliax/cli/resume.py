@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,28 @@ def keep_progress(
         folder.remove()
     finally:
         folder.close()
+
+
+def interrupted_model(output: Path) -> Path:
+    """Return the model file of what an interrupted fit had reached."""
+    return output.with_suffix(".interrupted.foliax")
+
+
+def remove_interrupted_model(output: Path, about: dict[str, Any]) -> None:
+    """Remove what the same fit had reached when it was interrupted; leave any other file.
+
+    Args:
+        output: The model file of the complete fit.
+        about: The seed, and what else the model file states.
+    """
+    from foliax import io
+    from foliax.training.history import INTERRUPTED
+
+    path = interrupted_model(output)
+    with suppress(OSError, ValueError):
+        found = io.load(path)
+        if found.record and found.record.stopped == INTERRUPTED and found.extra == about:
+            path.unlink()
 
 
 def resume_command() -> str:

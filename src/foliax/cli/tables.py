@@ -22,9 +22,11 @@ from foliax.tables import (
     read_weights,
     write_table,
 )
+from foliax.tables.columns import read_numbers
 from foliax.tables.constant import check_columns_vary
 from foliax.tables.correlated import read_blocks
 from foliax.tables.files import is_text_format, read_table_verbatim
+from foliax.tables.outliers import find_fill_values
 from foliax.tables.row_names import names_of_rows
 from foliax.tables.text_files import format_text
 from foliax.tables.verbatim import select_verbatim
@@ -177,6 +179,7 @@ def read_and_choose_schema(
         chosen, prepared = Schema.load(schema).infer_and_prepare(frame, **how)
     table = _collect(console, frame, chosen, prepared)
     check_columns_vary(chosen.factors, table.frame)
+    _warn_of_fill_values(console, table)
     if row_columns.weights is not None:
         table = table._replace(weights=read_weights(frame, row_columns.weights, prepared.kept))
     if row_columns.blocks is not None:
@@ -198,6 +201,13 @@ def _collect(
     dropped = len(frame) - len(valid)
     names = names_of_rows(frame).take(prepared.kept)
     return Table(valid, prepared.points, None, schema, dropped, row_names=names)
+
+
+def _warn_of_fill_values(console: Console, table: Table) -> None:
+    for factor in table.schema.factors:
+        values = read_numbers(table.frame, factor.columns).values
+        for found in find_fill_values(factor, values):
+            console.warn(f"Column {found.columns[0]}: {found.message}. {found.consequence}")
 
 
 def choose_schema(console: Console, frame: pd.DataFrame, text: str | None, yes: bool) -> Schema:

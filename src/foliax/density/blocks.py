@@ -14,6 +14,10 @@ MAX_BLOCK_FRACTION = 0.5
 """Fraction of the rows above which a block is never held out: too few would be left to fit."""
 
 
+class TooFewBlocksError(ValueError):
+    """All rows that are left to fit are of one block, where at least two are needed."""
+
+
 def as_blocks(blocks: Any, n: int) -> Int[np.ndarray, " n"]:
     """Check the blocks of n rows and number their labels.
 
@@ -44,10 +48,10 @@ def as_blocks(blocks: Any, n: int) -> Int[np.ndarray, " n"]:
 
 def consecutive_blocks(n: int, count: Any) -> Int[np.ndarray, " n"]:
     """Number the rows of `count` consecutive parts of equal size; 0 makes every row a part."""
-    if isinstance(count, bool) or count != int(count) or not (count == 0 or 2 <= count <= n):
+    if isinstance(count, bool) or count != int(count) or not (count == 0 or 2 <= count < n):
         raise ValueError(
-            f"The number of blocks is {count}: it must be from 2 to the number of rows, {n}, or 0 "
-            "for independent rows."
+            f"The number of blocks is {count}: it must be at least 2 and below the number of rows, "
+            f"{n}, because blocks of one row do nothing. 0 declares the rows independent."
         )
     return np.arange(n) * int(count or n) // n
 
@@ -71,12 +75,12 @@ def split_blocks(
         The numbers of the rows to fit and of those to hold out, both in random order.
 
     Raises:
-        ValueError: There are fewer than two blocks.
+        TooFewBlocksError: There are fewer than two blocks.
     """
     n = len(blocks)
     labels, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
     if len(labels) < 2:
-        raise ValueError(
+        raise TooFewBlocksError(
             f"The {n} rows belong to one block, so that none can be held out. Use more blocks."
         )
     key, row_key = jax.random.split(key)
@@ -88,6 +92,42 @@ def split_blocks(
     held = np.isin(block.reshape(-1), order[: min(count, len(order), len(labels) - 1)])
     rows = np.asarray(jax.random.permutation(row_key, n))
     return rows[~held[rows]], rows[held[rows]][:max_held_out]
+
+
+def describe_split(
+    blocks: Int[np.ndarray, " n"], held_out: Int[np.ndarray, " h"], fraction: float
+) -> str:
+    """Say how many blocks are held out if that makes the share far from what was asked.
+
+    Args:
+        blocks: The label of each row's block.
+        held_out: The numbers of the rows that are held out.
+        fraction: The share that was asked.
+
+    Returns:
+        A sentence; "" if the share is between half and one and a half of `fraction`.
+    """
+    share = len(held_out) / len(blocks)
+    if abs(share - fraction) <= fraction / 2:
+        return ""
+    count, held = len(np.unique(blocks)), len(np.unique(blocks[held_out]))
+    return (
+        f"{held} of {count} blocks {'is' if held == 1 else 'are'} held out, {share:.0%} of the "
+        f"rows instead of {fraction:.0%}, because no split separates a block. More and smaller "
+        "blocks come closer."
+    )
+
+
+def describe_lack_of_blocks(blocks: Int[np.ndarray, " n"], held_out: Int[np.ndarray, " h"]) -> str:
+    """Say that one block is left to fit because the others are held out; "" if more are left."""
+    count, held = len(np.unique(blocks)), len(np.unique(blocks[held_out]))
+    if count - held > 1:
+        return ""
+    return (
+        f"--blocks makes {count} blocks, and {held} of them {'is' if held == 1 else 'are'} held "
+        f"out, so that {count - held} is left to fit. A fit needs at least 2: make at least 3 "
+        "blocks"
+    )
 
 
 def assign_folds(

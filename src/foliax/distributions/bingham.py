@@ -26,7 +26,7 @@ class Bingham(NamedTuple):
     covariance: Float[np.ndarray, "k 3 3"]
 
 
-# Double exponential nodes v on (0, 2), fine enough at both ends for rates up to 1e8.
+# Double exponential nodes v on (0, 2), fine enough at both ends for rates up to 4e12.
 _T = np.linspace(-3.6, 3.6, 361)
 _V, _REST = (2 / (1 + np.exp(-sign * np.pi * np.sinh(_T))) for sign in (1, -1))
 _STEP = np.log(_V) + np.log(_REST) + np.log(np.pi / 2 * np.cosh(_T) * (_T[1] - _T[0]))

@@ -1,6 +1,6 @@
 """The von Mises–Fisher density exp(κ(yᵀμ − 1))/C(κ) on S^d: normaliser, moments, exact samplers.
 
-Valid for d from 1 to 1,000 and κ from 1e-8 to 1e8. Heights are handled by the drop t = 1 − yᵀμ,
+Valid for d from 1 to 1,000 and κ from 1e-8 to 1e12. Heights are handled by the drop t = 1 − yᵀμ,
 never by yᵀμ: at κ = 1e8 all of t is below float32's rounding of 1.
 
 The normaliser and the mean resultant length are computed in float64 with the order ν = (d − 1)/2

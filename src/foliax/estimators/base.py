@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
+from ..manifolds.far_values import find_far_value
 from ..training import Callback, Record
 from .blocks import add_blocks
 from .coordinates import find_coordinates, localize
@@ -110,6 +111,7 @@ class AbstractEstimator(abc.ABC):
         Raises:
             UnsupportedManifoldError: The estimator does not serve the manifold.
             ResolutionError: Single precision cannot tell the values of a coordinate apart.
+            FarValueError: A value is too far from the others for single precision.
             ValueError: The data have a condition, and the estimator cannot take one.
         """
         if data.condition is not None and not self.takes_condition:
@@ -120,7 +122,12 @@ class AbstractEstimator(abc.ABC):
         event = ""
         if self.falls_back_on_blocks:
             data, event = add_blocks(data)
-        found = self._fit_in_coordinates(data, key, validation, callbacks)
+        try:
+            found = self._fit_in_coordinates(data, key, validation, callbacks)
+        except FloatingPointError as error:
+            if data.is_sampler or (far := find_far_value(data.manifold, data.rows)) is None:
+                raise
+            raise far from error
         if event:
             found.record.events.insert(0, event)
         return found

@@ -30,8 +30,9 @@ def add_blocks(data: Dataset) -> tuple[Dataset, str]:
     found = serial_correlation(data.manifold, data.rows)
     if found is None or found.ratio > MAX_RATIO:
         return data, ""
+    which = "Consecutive rows" if found.lag == 1 else f"Rows {found.lag} apart"
     event = (
-        f"Consecutive rows are much alike: their median distance is {found.ratio:.1%} of that of "
+        f"{which} are much alike: their median distance is {found.ratio:.1%} of that of "
         f"random pairs. The rows are split by {found.blocks} blocks of consecutive rows. Pass "
         "blocks to choose others, or 0 blocks for independent rows."
     )

@@ -187,6 +187,7 @@ def combine_records(records: Sequence[Record]) -> Record:
     record = Record(sum(each.parameters for each in records), stopped="done")
     for number, each in enumerate(records):
         record.events += [f"factor {number}: {event}" for event in each.events]
+        record.warnings += [f"factor {number}: {text}" for text in each.warnings]
         record.history += each.history
         if each.stopped in (CUT_SHORT, INTERRUPTED):
             record.stopped = each.stopped

@@ -114,6 +114,7 @@ class Stacking(AbstractEstimator):
         parameters = sum(result.record.parameters for result in results)
         record = Record(parameters, stopped="weights converged")
         record.events += [event for result in results for event in result.record.events]
+        record.warnings += [text for result in results for text in result.record.warnings]
         record.events.append(_describe_stack(density))
         if added:
             record.events.append(describe_broad(added))

@@ -56,8 +56,8 @@ def check_total_mass(
     Args:
         density: What was fitted.
         rows: Rows that it was fitted to.
-        record: Gets `mass`, and an event where the mass is off by more than 2 %, where its
-            standard error is above 2 %, or where there is none.
+        record: Gets `mass`; a warning where the mass is off by more than 2 %; and an event where
+            its standard error is above 2 %, or where there is none.
         key: Chooses the samples.
     """
     try:
@@ -73,7 +73,7 @@ def check_total_mass(
         return
     record.mass = (found.value, found.error)
     if mass_is_off(record):
-        record.events.append(
+        record.warn(
             f"WRONG: the total mass is {found.value:.3f} ± {found.error:.3f}, not 1, so that these "
             "log densities cannot be trusted. Please report the data that show it."
         )

@@ -227,8 +227,8 @@ class KeepProgress(Callback):
 
     def save(self, state: Any, record: Record, fingerprint: str) -> None:
         # The training goes on to change its record.
-        parts = {"history": list(record.history), "events": list(record.events)}
-        snapshot = dataclasses.replace(record, **parts)
+        names = ("history", "events", "warnings")
+        snapshot = dataclasses.replace(record, **{n: list(getattr(record, n)) for n in names})
         name = self._checkpoint(fingerprint).path.name
 
         def write(path: Path) -> None:

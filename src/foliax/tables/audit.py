@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ from .columns import read_numbers
 from .constant import find_constant_columns
 from .correlated import find_correlated_columns
 from .factor import Factor
+from .finding import Finding
+from .outliers import find_outliers
 from .prepare import describe_problem, find_problems
 from .rounding import find_step
 from .schema import Schema
-
-Severity = Literal["warning", "error"]
 
 MIN_ROWS = 50
 """Rows below which any density is a rough guess."""
@@ -30,28 +30,6 @@ MIN_COMPARED_ROWS = 50
 """Rows below which columns are not compared: ranks of few rows prove nothing."""
 MAX_COMPARED_COLUMNS = 200
 """Columns whose pairs are compared, so that it takes seconds, also for thousands of columns."""
-MAX_DEVIATIONS = 10
-"""Robust standard deviations from the median beyond which a value is an outlier."""
-
-
-class Finding(NamedTuple):
-    """One finding of an audit.
-
-    Attributes:
-        severity: "error" if a fit would be wrong, "warning" if it may be.
-        columns: The columns; empty if the finding is about all of them.
-        message: What was found.
-        consequence: What it does to a density estimate, and what to do about it.
-    """
-
-    severity: Severity
-    columns: tuple[str, ...]
-    message: str
-    consequence: str
-
-    def __str__(self) -> str:
-        where = f"{', '.join(self.columns)}: " if self.columns else ""
-        return f"{self.severity}: {where}{self.message}. {self.consequence}"
 
 
 class _FactorValues(NamedTuple):
@@ -228,32 +206,5 @@ def _von_neumann_ratio(a: _Ranks, b: _Ranks) -> float:
 
 
 def _find_outliers(parts: list[_FactorValues]) -> Iterator[Finding]:
-    """Find values more than `MAX_DEVIATIONS` robust standard deviations from the median."""
     for factor, values in parts:
-        coordinates = factor.kind.outlier_coordinates(values)
-        if coordinates is None:
-            continue
-        for column, original, line in zip(factor.columns, values.T, coordinates.T, strict=True):
-            deviations = _deviations(line[np.isfinite(line)])
-            far = np.flatnonzero(deviations > MAX_DEVIATIONS)
-            if len(far):
-                worst = original[np.isfinite(line)][np.argmax(deviations)]
-                yield Finding(
-                    "warning",
-                    (column,),
-                    f"{len(far)} of {len(line)} values are very far from the rest, up to "
-                    f"{worst:.6g} (median {np.median(original):.6g})",
-                    "They stretch the scale on which the density is fitted and can dominate its "
-                    "loss. Check them; if they are real and positive, declare positive(…).",
-                )
-
-
-def _deviations(line: np.ndarray) -> np.ndarray:
-    """Divide distances from the median by 1.4826 × the median distance on the same side.
-
-    Each side has its own scale, so that skewed data, such as magnitudes, have no outliers.
-    """
-    centred = line - np.median(line)
-    scales = [np.median(np.abs(side)) for side in (centred[centred <= 0], centred[centred >= 0])]
-    scale = 1.4826 * np.where(centred > 0, scales[1], scales[0])
-    return np.abs(centred) / np.where(scale > 0, scale, np.inf)
+        yield from find_outliers(factor, values)

@@ -61,8 +61,11 @@ def find_correlated_columns(
 
 
 def _describe(found: SerialCorrelation) -> tuple[str, str]:
+    which = "consecutive rows are"
+    if found.lag > 1:
+        which = f"rows alternate between {found.lag} series, and rows {found.lag} apart are"
     return (
-        "consecutive rows are far nearer to each other than random rows: their median distance is "
+        f"{which} far nearer to each other than random rows: their median distance is "
         f"{100 * found.ratio:.2g} % of that of random pairs",
         "The rows depend on each other, as in a time series. Random held-out rows then have close "
         "neighbours among the fitted rows, and every score is too good. Use --blocks with the "
@@ -113,10 +116,11 @@ def read_blocks(frame: pd.DataFrame, text: str) -> np.ndarray:
                 "or pass a number of consecutive parts."
             )
         count = int(text)
-        if count == 1 or count > n:
+        if count == 1 or count >= n:
             raise TableError(
-                f"--blocks {count}: the number of consecutive parts must be from 2 to {n}, the "
-                "number of rows, or 0 for independent rows."
+                f"--blocks {count}: the number of consecutive parts must be at least 2 and below "
+                f"{n}, the number of rows, because blocks of one row do nothing. 0 declares the "
+                "rows independent."
             )
         return np.arange(n) * (count or n) // n
     missing = frame[text].isna().to_numpy()

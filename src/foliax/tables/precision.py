@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..manifolds import OffManifoldError
+from ..manifolds.far_values import FarValueError
 from ..manifolds.local import Unchanged
 from ..manifolds.points import check_points_on_device
 from ..manifolds.resolution import ResolutionError
@@ -25,10 +26,9 @@ def name_columns_in_errors(
     try:
         yield
     except ResolutionError as error:
-        ends = np.cumsum([factor.kind.manifold().size for factor in factors])
-        factor = factors[int(np.searchsorted(ends, error.coordinate, side="right"))]
-        what = "Columns" if len(factor.columns) > 1 else "Column"
-        raise TableError(f"{what} {', '.join(factor.columns)}: {error.reason}") from error
+        raise TableError(_name_columns(factors, error, one=False)) from error
+    except FarValueError as error:
+        raise TableError(_name_columns(factors, error, one=True)) from error
     except OffManifoldError as error:
         found = None
         if frame is not None and points is not None:
@@ -36,6 +36,20 @@ def name_columns_in_errors(
         if found is None:
             raise
         raise TableError(found) from error
+
+
+def _name_columns(
+    factors: Sequence[Factor], error: ResolutionError | FarValueError, *, one: bool
+) -> str:
+    """Name the columns of the factor that an error is about, or one of them if it has one each."""
+    sizes = [factor.kind.manifold().size for factor in factors]
+    ends = np.cumsum(sizes)
+    number = int(np.searchsorted(ends, error.coordinate, side="right"))
+    columns = factors[number].columns
+    if one and sizes[number] == len(columns):
+        columns = [columns[error.coordinate - ends[number]]]
+    what = "Columns" if len(columns) > 1 else "Column"
+    return f"{what} {', '.join(columns)}: {error.reason}"
 
 
 def _describe_unresolved_row(

@@ -45,6 +45,13 @@ class Record:
     """Total mass of the density and its standard error, where it was measured."""
     work: float = 0.0
     """Work units of the fit, counted in steps and rows; 0 where the estimator counts none."""
+    warnings: list[str] = dataclasses.field(default_factory=list)
+    """The events that say that the density is wrong somewhere. They fail `foliax fit --strict`."""
+
+    def warn(self, text: str) -> None:
+        """Add an event that is a warning too."""
+        self.events.append(text)
+        self.warnings.append(text)
 
     @staticmethod
     def from_json(known: dict) -> Record:

@@ -152,6 +152,7 @@ class Auto(AbstractEstimator):
             record.stopped = record.stopped or "done"
         if record.stopped == CUT_SHORT:
             record.events.append(CUT_EVENT.format(deadline.seconds, self.time_limit))
+        record.warnings += [text for m in chosen for text in m.result.record.warnings]
         record.parameters = sum(m.result.record.parameters for m in chosen)
         record.seconds, record.work = time.monotonic() - began, budget.spent
         density = build_stack(chosen, weights[weights > 0], search.members, record)

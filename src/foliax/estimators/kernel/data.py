@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree
 
+from ...density.blocks import TooFewBlocksError
 from ...manifolds.points import as_points
 from ...manifolds.row_errors import RowNames
 from ..base import FitError
@@ -90,6 +91,10 @@ class DistinctRows(NamedTuple):
         return self._replace(rows=rows, weights=weights, groups=groups, names=names)
 
 
+class OneBlockError(FitError, TooFewBlocksError):
+    """All rows to fit are of one block."""
+
+
 def _merge_within_blocks(
     rows: np.ndarray,
     weights: np.ndarray,
@@ -101,11 +106,17 @@ def _merge_within_blocks(
     columns = rows if leave_out_copies else np.concatenate([rows, blocks[:, None]], axis=1)
     _, first, which = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     total = np.bincount(which.reshape(-1), weights)
-    share = np.bincount(np.unique(blocks[first], return_inverse=True)[1], total).max() / total.sum()
+    each = np.bincount(np.unique(blocks[first], return_inverse=True)[1], total)
+    share = each.max() / total.sum()
+    if len(each) == 1:
+        raise OneBlockError(
+            "A kernel estimate leaves out each block in turn, and all rows to fit are of one "
+            "block. Use more blocks."
+        )
     if share > MAX_BLOCK_WEIGHT:
         raise FitError(
-            f"A kernel estimate leaves out each block in turn, and one block holds {share:.0%} of "
-            "the weight of all distinct rows. Use more blocks of similar sizes."
+            f"A kernel estimate leaves out each block in turn, and one of {len(each)} blocks holds "
+            f"{share:.0%} of the weight of all distinct rows. Use more blocks of similar sizes."
         )
     return DistinctRows(
         rows[first],

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ...density import AbstractDensity, LogProb
 from ...density.base import Condition
@@ -21,6 +21,19 @@ Rows = Float[np.ndarray, "n f"]
 Shares = Float[np.ndarray, "n k"]
 Parameters = Any
 """A NamedTuple of float64 arrays with one entry for each component along the first axis."""
+
+
+MAX_CONCENTRATION = 1e11
+"""The largest concentration: components of 3.2e-6 radians, 20 m on the Earth.
+
+With two far groups of such a spread on S¹, S², S⁵, T¹, T² and SO(3), float32 keeps the total mass
+within 0.2 % and fresh rows within 0.01 nats of the truth. From 1e12 on, mass on SO(3) is off by
+0.6 %.
+"""
+
+
+NEARLY = 1 - 1e-6
+"""The ratio to the largest concentration from which on a component counts as reaching it."""
 
 
 def log_sum(values: Shares) -> Float[np.ndarray, " n"]:
@@ -58,6 +71,18 @@ class AbstractFamily(abc.ABC):
     @abc.abstractmethod
     def n_parameters(self) -> int:
         """The number of free parameters of one component."""
+
+    max_concentration: float
+    """The largest concentration of a component."""
+
+    @property
+    @abc.abstractmethod
+    def least_spread(self) -> float:
+        """The standard deviation in radians of the narrowest component that is allowed."""
+
+    @abc.abstractmethod
+    def are_narrowest(self, parameters: Parameters) -> Bool[np.ndarray, " k"]:
+        """Whether each component is as narrow as allowed, in some direction."""
 
     @abc.abstractmethod
     def prepare(self, rows: Rows) -> np.ndarray:

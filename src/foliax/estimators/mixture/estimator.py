@@ -18,9 +18,10 @@ from ...registry import storable
 from ...training import Block, Callback, Record
 from ...training.callbacks import find_reason_to_stop
 from ..base import AbstractEstimator, FitError, FitResult, UnsupportedManifoldError
-from .base import AbstractFamily, MixtureDensity
+from .base import MAX_CONCENTRATION, AbstractFamily, MixtureDensity
 from .em import EM, EMResult, Mixture, PreparedRows
 from .lookup import find_family
+from .narrow import describe_narrow_components
 
 SHORT_RUN_STEPS = 10
 """Steps of EM from each random start, enough to tell good starts from bad ones."""
@@ -64,7 +65,8 @@ class DirectionalMixture(AbstractEstimator):
         restarts: Short runs from random starts; the best one continues.
         steps: The largest number of EM steps.
         tolerance: The gain in nats per row below which EM stops.
-        max_concentration: The largest concentration, 1/variance.
+        max_concentration: The largest concentration, 1/variance: the sharpest that float32 holds.
+            A component that reaches it is a warning in the record.
         max_rows: Rows beyond this number are subsampled: more hardly change a mixture.
         max_work: Work units after which no larger K is tried; 0 sets no limit. They are counted in
             steps, rows and components, so that equal keys give equal results.
@@ -80,7 +82,7 @@ class DirectionalMixture(AbstractEstimator):
     restarts: int = 3
     steps: int = 300
     tolerance: float = 1e-5
-    max_concentration: float = 1e6
+    max_concentration: float = MAX_CONCENTRATION
     max_rows: int = 50_000
     max_work: float = 0.0
 
@@ -100,12 +102,12 @@ class DirectionalMixture(AbstractEstimator):
             raise ValueError(f"choose must be 'bic' or 'held-out', got {self.choose!r}.")
         if not (
             0 < self.validation_fraction < 1
-            and 10 <= self.max_concentration <= 1e8
+            and 10 <= self.max_concentration <= MAX_CONCENTRATION
             and self.tolerance >= 0
         ):
             raise ValueError(
                 "DirectionalMixture needs 0 < validation_fraction < 1, 10 <= max_concentration <= "
-                f"1e8 and tolerance >= 0, got {self}."
+                f"{MAX_CONCENTRATION:g} and tolerance >= 0, got {self}."
             )
 
     def serves(self, manifold: AbstractManifold) -> bool:
@@ -167,6 +169,8 @@ class DirectionalMixture(AbstractEstimator):
         mixture, record = self._choose_components(em, train, scored, random, callbacks)
         if scored is not None and len(train.rows) < len(everything.rows):
             mixture = _run_to_the_end(em, mixture, everything).mixture
+        if narrow := describe_narrow_components(em.family, mixture):
+            record.warn(narrow)
         record.seconds = time.perf_counter() - started
         return FitResult(build_density(manifold, em.family, mixture), record)
 

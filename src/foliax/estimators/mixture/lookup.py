@@ -6,7 +6,7 @@ import functools
 
 from ...manifolds import AbstractManifold, SpecialOrthogonal, Sphere, Torus
 from ..base import AbstractEstimator, unsupported
-from .base import AbstractFamily
+from .base import MAX_CONCENTRATION, AbstractFamily
 from .rotations import MatrixFisherFamily
 from .sphere import VonMisesFisherFamily
 from .torus import WrappedNormalFamily
@@ -16,7 +16,9 @@ SERVED = "spheres, tori and SO(3)"
 
 @functools.singledispatch
 def find_family(
-    manifold: AbstractManifold, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: AbstractManifold,
+    estimator: AbstractEstimator,
+    max_concentration: float = MAX_CONCENTRATION,
 ) -> AbstractFamily:
     """Find the family for a manifold; register others by type with `find_family.register`.
 
@@ -37,21 +39,23 @@ def find_family(
 
 @find_family.register
 def _(
-    manifold: Sphere, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: Sphere, estimator: AbstractEstimator, max_concentration: float = MAX_CONCENTRATION
 ) -> AbstractFamily:
     return VonMisesFisherFamily(manifold.d, max_concentration)
 
 
 @find_family.register
 def _(
-    manifold: Torus, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: Torus, estimator: AbstractEstimator, max_concentration: float = MAX_CONCENTRATION
 ) -> AbstractFamily:
     return WrappedNormalFamily(manifold.d, max_concentration)
 
 
 @find_family.register
 def _(
-    manifold: SpecialOrthogonal, estimator: AbstractEstimator, max_concentration: float = 1e6
+    manifold: SpecialOrthogonal,
+    estimator: AbstractEstimator,
+    max_concentration: float = MAX_CONCENTRATION,
 ) -> AbstractFamily:
     if manifold.n != 3:
         raise unsupported(estimator, manifold, SERVED)

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from ...manifolds.torus import wrap
 from ...registry import storable
-from .base import AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
+from .base import NEARLY, AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
 
 MAX_LOST_MASS = 1e-6
 """The largest mass that a component may lose outside its window of images."""
@@ -108,6 +108,13 @@ class WrappedNormalFamily(AbstractFamily):
     @property
     def n_parameters(self) -> int:
         return self.d + self.d * (self.d + 1) // 2
+
+    @property
+    def least_spread(self) -> float:
+        return self.max_concentration**-0.5
+
+    def are_narrowest(self, parameters: Parameters) -> np.ndarray:
+        return np.linalg.eigvalsh(parameters.covariance)[:, 0] <= self.least_spread**2 / NEARLY
 
     @property
     def window_deviations(self) -> float:
