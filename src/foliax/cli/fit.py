@@ -48,8 +48,8 @@ Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Exit with code 1 if the fit warns that its density is wrong: its total mass is not 1, "
-        "or not measured to 2 %, or components are as narrow as single precision allows.",
+        help="Exit with code 1 if the fit warns that its density is wrong, such as a total mass "
+        "that is not 1, or if its total mass is not measured to 2 %.",
     ),
 ]
 Resume = Annotated[
