@@ -220,11 +220,12 @@ class Interval(AbstractOpenSet):
         return Chart(self)
 
     def _extremes(self, dtype: Any) -> tuple[Any, Any]:
-        """The least and the greatest float of a type strictly inside the interval."""
+        """The least and the greatest normal float of a type strictly inside the interval."""
         low, high = np.asarray([self.low, self.high], dtype)
         least = low if float(low) > self.low else np.nextafter(low, high)
         most = high if float(high) < self.high else np.nextafter(high, low)
-        return least, most
+        tiny = np.finfo(dtype).tiny  # JAX takes smaller numbers for 0
+        return (tiny if 0 < least < tiny else least), (-tiny if -tiny < most < 0 else most)
 
 
 def _keep_inside(x: Any, y: Any, least: Any, most: Any, xp: Any) -> Any:
