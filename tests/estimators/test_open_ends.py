@@ -45,8 +45,9 @@ OPEN = {
 
 def chart_grid(manifold, n):
     """A grid in the chart, in float64 up to the last floats inside, and dy/dx."""
-    ends = {UNIT: (-100, 34), BELOW_ZERO: (-34, 200), TINY: (-15, 15)}
-    x = np.linspace(*ends.get(manifold, (-200, 200)), n)
+    known = ((UNIT, -100, 34), (BELOW_ZERO, -34, 200), (TINY, -15, 15))
+    ends = next(((a, b) for m, a, b in known if m == manifold), (-200, 200))
+    x = np.linspace(*ends, n)
     y = manifold.from_chart(x[:, None], np)
     return x, y, np.exp(-manifold.to_chart(y, np)[1][:, 0])
 
