@@ -54,6 +54,8 @@ manifolds.Radial manifold
 manifolds.ByRadii manifold
 manifolds.Cells manifold
 manifolds.Chart manifold
+manifolds.ChartCoordinates working
+manifolds.ChartSpace manifold origin
 manifolds.Euclidean d
 manifolds.ExponentialMap manifold window
 manifolds.Fold manifold base

@@ -63,6 +63,16 @@ NARROW = {
         np.concatenate([near_one_point(2, 1e-5), normal(N, 1)], axis=1),
     ),
 }
+# Rows of any spread: the chart of an open set is always applied in float64.
+CHARTS = {
+    "log-normal": (PositiveReals(1), np.exp(5 + normal(N, 1))),
+    "forty decades": (PositiveReals(2), 10.0 ** (10 * normal(N, 2))),
+    "ends of an interval": (Interval(-1.0, 1.0), np.tanh(4 * normal(N, 1))),
+    "chart in a product": (
+        Product(Sphere(2), Interval(0.0, 5.0)),
+        np.concatenate([near_one_point(2, 0.1), 5 / (1 + np.exp(-normal(N, 1)))], axis=1),
+    ),
+}
 CELLS = {
     "years in days": (Rounded(0.1, offset=7e5), 7e5 + 0.1 * np.round(30 * normal(N, 1))),
     "integers": (Integers(1), 3e9 + np.round(50 * normal(N, 1))),
@@ -106,9 +116,9 @@ def test_the_volume_is_that_of_autodiff(name):
             np.testing.assert_allclose(log_slope, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", NARROW | CHARTS)
 def test_traced_and_exact_agree(name):
-    manifold, rows = NARROW[name]
+    manifold, rows = (NARROW | CHARTS)[name]
     local = manifold.local_coordinates(rows)
     with jax.enable_x64(True):
         traced = jax.jit(lambda y: local.encode(y, jnp))(jnp.asarray(rows))
@@ -149,8 +159,6 @@ def test_a_point_near_its_own_image_has_no_local_coordinates():
     ("manifold", "rows"),
     [
         (Euclidean(1), 3 + normal(N, 1)),
-        (PositiveReals(1), np.exp(5 + normal(N, 1))),
-        (Interval(-1.0, 1.0), np.tanh(normal(N, 1))),
         (Sphere(2), near_one_point(2, 0.1)),
         (Torus(2), angles(0.3, 0.3)),
         (SpecialOrthogonal(3), rotations(0.3)),
@@ -184,3 +192,63 @@ def test_points_at_the_end_of_a_chart_are_far_away(off):
     local = manifold.local_coordinates(rows)
     t, _ = local.encode(local.centre[None] + np.pi)
     assert np.abs(t * local.scale) > 1e6
+
+
+@pytest.mark.parametrize("low", [0.0, -1.0, 1000.0])
+def test_distances_to_the_ends_of_an_interval_are_kept(low):
+    manifold = Interval(low, low + 1)
+    least = np.spacing(abs(low) + 1)
+    gaps = np.geomspace(8 * least, 0.5, 60)[:, None]
+    for rows in (low + gaps, low + 1 - gaps):
+        local = manifold.local_coordinates(rows)
+        single = local.decode(local.encode(rows)[0].astype(np.float32).astype(np.float64))
+        np.testing.assert_allclose(single - low, rows - low, rtol=1e-5, atol=least)
+        np.testing.assert_allclose(low + 1 - single, low + 1 - rows, rtol=1e-5, atol=least)
+
+
+def test_positive_values_of_all_sizes_keep_their_digits():
+    rows = np.geomspace(1e-307, 1e308, 100)[:, None]
+    local = PositiveReals(1).local_coordinates(rows)
+    single = local.decode(local.encode(rows)[0].astype(np.float32).astype(np.float64))
+    np.testing.assert_allclose(single, rows, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_points_of_a_chart_have_the_measure_of_the_manifold(name):
+    manifold, rows = CHARTS[name]
+    local = manifold.local_coordinates(rows)
+    assert not local.encode(rows)[1].any()
+    assert local.working.log_total_volume() == manifold.log_total_volume()
+    with jax.enable_x64(True):
+        for row in rows[:3]:
+            t = jnp.asarray(local.encode(row)[0])
+            found = local.working.dequantization().preimages(t, jnp.ones(manifold.size - 1))[1]
+            expected = manifold.dequantization().preimages(
+                jnp.asarray(row), jnp.ones(manifold.size - 1)
+            )[1]
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+            found = local.working.features(t)
+            np.testing.assert_allclose(found, manifold.features(jnp.asarray(row)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "manifold",
+    [Interval(0.0, 1.0), Interval(-1.0, 0.0), Interval(1000.0, 1000.000001), PositiveReals(1)],
+    ids=str,
+)
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_points_of_a_chart_are_never_an_end(manifold, xp):
+    dtype = np.float64 if xp is np else np.float32
+    x = np.concatenate([[-1e4, 1e4], np.linspace(-800, 800, 1001)])[:, None].astype(dtype)
+    y = np.asarray(manifold.from_chart(xp.asarray(x), xp))
+    low, high = getattr(manifold, "low", 0.0), getattr(manifold, "high", np.inf)
+    assert y.dtype == dtype
+    if dtype is np.float64 or low != 1000:  # between which there is no float32
+        assert (low < y.astype(float)).all()
+        assert (y.astype(float) < high).all()
+    # A flow that diverges is not hidden.
+    for lost in (np.inf, -np.inf, np.nan):
+        assert not np.isfinite(manifold.from_chart(xp.asarray([lost], dtype), xp)).any()
+    if xp is np:
+        log_slope = manifold.to_chart(y, np)[1]
+        assert np.isfinite(log_slope).all()

@@ -135,9 +135,11 @@ class LocalizedDensity(AbstractDensity):
         which = np.flatnonzero(is_uniform)
         if not len(which):
             return rows
-        drawn = _sample_uniform(self.manifold, keys[pad_to_power_of_two(which)])
+        # In float64: float32 may have few values in a narrow interval, or none.
+        with jax.enable_x64(True):
+            drawn = np.asarray(_sample_uniform(self.manifold, keys[pad_to_power_of_two(which)]))
         rows = np.array(rows)
-        rows[which] = np.asarray(drawn)[: len(which)]
+        rows[which] = drawn[: len(which)]
         return rows
 
     @property

@@ -95,8 +95,9 @@ class AbstractEstimator(abc.ABC):
         """Fit a density to rows.
 
         Rows that float32 could not tell apart (large offsets, points close together) are centred
-        and scaled in float64 first. The result is then a `LocalizedDensity`, in the given units.
-        A kernel has a broad component there too, the uniform density.
+        and scaled in float64 first. Logarithms of half-lines and logits of intervals are always
+        taken in float64. The result is then a `LocalizedDensity`, in the given units. A kernel has
+        a broad component there too, the uniform density.
 
         Args:
             data: Rows of a manifold with weights and conditions; some estimators take a sampler.
@@ -159,8 +160,10 @@ class AbstractEstimator(abc.ABC):
                 f"{served}. Use ScaleMixtureKernel, LocalKernel or DequantizedFlow.",
                 error.serves,
             ) from error
-        has_uniform = self.keeps_broad_component and math.isfinite(data.manifold.log_total_volume())
-        weight = MIN_BROAD_WEIGHT if has_uniform else 0.0
+        # Where the volume stays finite in these coordinates, the density found keeps it itself.
+        volumes = [m.log_total_volume() for m in (data.manifold, local.working)]
+        lacks_uniform = math.isfinite(volumes[0]) and math.isinf(volumes[1])
+        weight = MIN_BROAD_WEIGHT if self.keeps_broad_component and lacks_uniform else 0.0
         density = LocalizedDensity(data.manifold, local, found.density, weight)
         return FitResult(density, found.record)
 

@@ -83,7 +83,10 @@ def _find_broad(
 def uniform_weight(density: AbstractDensity) -> float:
     """Return the weight of the uniform density in a mixture; 0 if it has none."""
     if isinstance(density, LocalizedDensity):
-        return density.uniform_weight
+        own = density.uniform_weight
+        if math.isinf(density.coordinates.working.log_total_volume()):
+            return own
+        return own + (1 - own) * uniform_weight(density.density)
     if isinstance(density, MixtureDensity):
         return float(np.exp(density.log_weights[-1]))
     if isinstance(density, KernelDensity):

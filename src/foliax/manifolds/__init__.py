@@ -21,8 +21,9 @@ from .base import (
     covers,
     log_joint,
 )
+from .charts import Chart, ScaledChart
 from .crystals import Orientations
-from .euclidean import Chart, Euclidean, Interval, PositiveReals, ScaledChart
+from .euclidean import Euclidean, Interval, PositiveReals
 from .integers import Cells, Integers, LogCells, Naturals, Rounded
 from .levelset import LevelSet
 from .points import OffManifoldError, check_points

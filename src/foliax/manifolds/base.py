@@ -94,7 +94,7 @@ class AbstractManifold(eqx.Module):
         return cover_chart(self)
 
     def local_coordinates(self, rows: Float[np.ndarray, "n size"]) -> AbstractCoordinates | None:
-        """Find coordinates in which float32 resolves these rows; None if it already does."""
+        """Find coordinates in which float32 resolves rows like these; None if it already does."""
         return None
 
     def tolerates_merging(self, rows: Float[np.ndarray, "n size"]) -> bool:

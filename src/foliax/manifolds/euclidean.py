@@ -1,8 +1,7 @@
-"""Manifolds with one global chart and no auxiliary: the reals, the half-line, the interval."""
+"""The reals, and the open sets on a line: the half-line and the interval."""
 
 from __future__ import annotations
 
-import abc
 import math
 from typing import Any
 
@@ -14,52 +13,18 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import expit
 
 from ..registry import storable
-from . import auxiliary
-from .auxiliary import Auxiliary
-from .base import AbstractDequantization, AbstractManifold, Ambient, Aux, Point, Scalar, safe_norm
+from .base import Point, Scalar, safe_norm
+from .charts import (
+    AbstractCharted,
+    AbstractOpenSet,
+    Chart,
+    ChartCoordinates,
+    ScaledChart,
+    chart_coordinates,
+)
+from .digits import format_number
 from .integers import no_uniform, signed_log
-from .local import FAR_OFFSET, NARROW_SPREAD, AbstractCoordinates, location_and_scale, needs_scaling
-
-
-class AbstractCharted(AbstractManifold):
-    """A manifold that a chart maps onto R^d, coordinate by coordinate."""
-
-    @abc.abstractmethod
-    def from_chart(self, x: Any, xp: Any = jnp) -> Any:
-        """Map chart coordinates x to a point y; `xp` is `jax.numpy`, or `numpy` to keep float64."""
-
-    @abc.abstractmethod
-    def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
-        """Map y to chart coordinates x; also return log |dx/dy| of each coordinate."""
-
-    def local_coordinates(self, rows: np.ndarray) -> ScaledChart | None:
-        location, scale = location_and_scale(self.to_chart(rows, np)[0])
-        if not self._is_narrow(location, scale):
-            return None
-        return ScaledChart(Euclidean(self.dim), self, location, scale)
-
-    @abc.abstractmethod
-    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
-        """Whether float32 loses significant digits of rows with this location and scale."""
-
-
-@storable("manifolds.ScaledChart")
-class ScaledChart(AbstractCoordinates):
-    """t = (x − location)/scale, where x are the chart coordinates of y."""
-
-    working: AbstractManifold
-    manifold: AbstractCharted
-    location: np.ndarray
-    scale: np.ndarray
-
-    def encode(self, y: Any, xp: Any = np) -> tuple[Any, Any]:
-        x, log_slope = self.manifold.to_chart(y, xp)
-        t = (x - self.location.astype(x.dtype)) / self.scale.astype(x.dtype)
-        return t, log_slope.sum(-1) - float(np.log(self.scale).sum())
-
-    def decode(self, t: Any, xp: Any = np) -> Any:
-        x = self.location.astype(t.dtype) + self.scale.astype(t.dtype) * t
-        return self.manifold.from_chart(x, xp)
+from .local import FAR_OFFSET, NARROW_SPREAD, location_and_scale, needs_scaling
 
 
 @storable("manifolds.Euclidean")
@@ -103,15 +68,18 @@ class Euclidean(AbstractCharted):
     def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
         return y, xp.zeros_like(y)
 
-    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
-        return needs_scaling(location, scale)
+    def local_coordinates(self, rows: np.ndarray) -> ScaledChart | None:
+        location, scale = location_and_scale(rows)
+        if not needs_scaling(location, scale):
+            return None
+        return ScaledChart(Euclidean(self.dim), self, location, scale)
 
     def dequantization(self) -> Chart:
         return Chart(self)
 
 
 @storable("manifolds.PositiveReals")
-class PositiveReals(AbstractCharted):
+class PositiveReals(AbstractOpenSet):
     """(0, ∞)^d; x = log y; log_volume = −Σ log y; measure: Lebesgue. Zero is not in it."""
 
     d: int = eqx.field(static=True, default=1)
@@ -129,8 +97,8 @@ class PositiveReals(AbstractCharted):
 
     def describe_violation(self, y: np.ndarray) -> str:
         return (
-            f"value {y.min():.9g} is not positive. If it was rounded to zero, declare the column "
-            "as rounded; if zeros are real, declare it as a count or a real."
+            f"value {format_number(y.min())} is not positive. If it was rounded to zero, declare "
+            "the column as rounded; if zeros are real, declare it as a count or a real."
         )
 
     def project(self, y: Point) -> Point:
@@ -150,21 +118,33 @@ class PositiveReals(AbstractCharted):
         raise no_uniform(self)
 
     def from_chart(self, x: Any, xp: Any = jnp) -> Any:
-        return xp.exp(x)
+        with np.errstate(over="ignore"):  # a value beyond the largest float becomes that float
+            y = xp.exp(x)
+        limits = np.finfo(y.dtype)
+        return _keep_inside(x, y, limits.tiny, limits.max, xp)
 
     def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
         x = xp.log(y)
         return x, -x
 
-    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
-        return bool((scale < NARROW_SPREAD).any()) or needs_scaling(location, scale)
+    def log_slope(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
+        return -x
+
+    def features_from_chart(self, x: Float[Array, " d"]) -> Float[Array, " f"]:
+        return x
+
+    def sample_uniform_in_chart(self, *, key: PRNGKeyArray) -> Float[Array, " d"]:
+        raise no_uniform(self)
+
+    def local_coordinates(self, rows: np.ndarray) -> ScaledChart | ChartCoordinates:
+        return _open_coordinates(self, rows, is_far=False)
 
     def dequantization(self) -> Chart:
         return Chart(self)
 
 
 @storable("manifolds.Interval")
-class Interval(AbstractCharted):
+class Interval(AbstractOpenSet):
     """(low, high)^d; x = logit; log_volume = Σ log[(b−a)/((y−a)(b−y))]; measure: Lebesgue."""
 
     low: float = eqx.field(static=True)
@@ -190,8 +170,9 @@ class Interval(AbstractCharted):
     def describe_violation(self, y: np.ndarray) -> str:
         outside = y[int(np.argmax(np.maximum(self.low - y, y - self.high)))]
         return (
-            f"value {outside:.9g} is not strictly between {self.low:.9g} and {self.high:.9g}. "
-            "End points are outside: widen the interval, or declare the column as rounded."
+            f"value {format_number(outside)} is not strictly between {format_number(self.low)} "
+            f"and {format_number(self.high)}. End points are outside: widen the interval, or "
+            "declare the column as rounded."
         )
 
     def project(self, y: Point) -> Point:
@@ -208,45 +189,61 @@ class Interval(AbstractCharted):
         return self.dim * math.log(self.high - self.low)
 
     def sample_uniform(self, *, key: PRNGKeyArray) -> Point:
-        return jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)
+        y = jax.random.uniform(key, self.shape, minval=self.low, maxval=self.high)
+        return _keep_inside(y, y, *self._extremes(y.dtype), jnp)
 
     def from_chart(self, x: Any, xp: Any = jnp) -> Any:
-        share = jax.nn.sigmoid(x) if xp is jnp else expit(x)
-        return self.low + (self.high - self.low) * share
+        sigmoid = jax.nn.sigmoid if xp is jnp else expit
+        # Measured from the nearer end, where more digits are left if that end is 0.
+        part = (self.high - self.low) * sigmoid(-xp.abs(x))
+        y = xp.where(x < 0, self.low + part, self.high - part)
+        return _keep_inside(x, y, *self._extremes(y.dtype), xp)
 
     def to_chart(self, y: Any, xp: Any = jnp) -> tuple[Any, Any]:
         below, above = xp.log(y - self.low), xp.log(self.high - y)
         return below - above, math.log(self.high - self.low) - below - above
 
-    def _is_narrow(self, location: np.ndarray, scale: np.ndarray) -> bool:
+    def log_slope(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
+        return jax.nn.softplus(x) + jax.nn.softplus(-x) - math.log(self.high - self.low)
+
+    def features_from_chart(self, x: Float[Array, " d"]) -> Float[Array, " f"]:
+        return jnp.tanh(x / 2)
+
+    def sample_uniform_in_chart(self, *, key: PRNGKeyArray) -> Float[Array, " d"]:
+        return jax.random.logistic(key, self.shape)
+
+    def local_coordinates(self, rows: np.ndarray) -> ScaledChart | ChartCoordinates:
         far = max(abs(self.low), abs(self.high)) > FAR_OFFSET * (self.high - self.low)
-        return far or bool((scale < NARROW_SPREAD).any()) or needs_scaling(location, scale)
+        return _open_coordinates(self, rows, is_far=far)
 
     def dequantization(self) -> Chart:
         return Chart(self)
 
+    def _extremes(self, dtype: Any) -> tuple[Any, Any]:
+        """The least and the greatest normal float of a type strictly inside the interval."""
+        low, high = np.asarray([self.low, self.high], dtype)
+        least = low if float(low) > self.low else np.nextafter(low, high)
+        most = high if float(high) < self.high else np.nextafter(high, low)
+        tiny = np.finfo(dtype).tiny  # JAX takes smaller numbers for 0
+        return (tiny if 0 < least < tiny else least), (-tiny if -tiny < most < 0 else most)
 
-@storable("manifolds.Chart")
-class Chart(AbstractDequantization):
-    """R^d = Y by the manifold's global chart; no z."""
 
-    manifold: AbstractCharted
+def _keep_inside(x: Any, y: Any, least: Any, most: Any, xp: Any) -> Any:
+    """Round y, the point of the finite coordinates x, to the nearest float of an open set.
 
-    @property
-    def auxiliary(self) -> Auxiliary:
-        return auxiliary.empty()
+    Coordinates that are not finite are returned, so that a flow that diverges is not hidden. Where
+    the set has no float of the type, y is returned.
+    """
+    if not least <= most:
+        return y
+    return xp.where(xp.isfinite(x), xp.clip(y, least, most), x)
 
-    @property
-    def ambient_dim(self) -> int:
-        return self.manifold.dim
 
-    @property
-    def branches(self) -> int:
-        return 1
-
-    def quantize(self, x: Ambient) -> tuple[Point, Aux]:
-        return self.manifold.from_chart(x), jnp.zeros(0, x.dtype)
-
-    def preimages(self, y: Point, z: Aux) -> tuple[Float[Array, "b m"], Float[Array, " b"]]:
-        x, log_slope = self.manifold.to_chart(y)
-        return x[None], log_slope.sum()[None]
+def _open_coordinates(
+    manifold: AbstractOpenSet, rows: np.ndarray, *, is_far: bool
+) -> ScaledChart | ChartCoordinates:
+    """The coordinates in which rows of an open set are cast: always in its chart."""
+    location, scale = location_and_scale(manifold.to_chart(rows, np)[0])
+    if is_far or (scale < NARROW_SPREAD).any() or needs_scaling(location, scale):
+        return ScaledChart(Euclidean(manifold.dim), manifold, location, scale)
+    return chart_coordinates(manifold, location)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..manifolds import OffManifoldError
+from ..manifolds.digits import format_number
 from ..manifolds.far_values import FarValueError
 from ..manifolds.local import Unchanged
 from ..manifolds.points import check_points_on_device
@@ -65,7 +66,7 @@ def _describe_unresolved_row(
             check_points_on_device(local.working, local.encode(part)[0])
         except OffManifoldError as error:
             row = error.row or 0
-            values = ", ".join(f"{value:.9g}" for value in factor.kind.decode(part[[row]])[0])
+            values = ", ".join(format_number(frame[name].iloc[row]) for name in factor.columns)
             what = "columns" if len(factor.columns) > 1 else "column"
             return (
                 f"{row_name(frame, row)}, {what} {', '.join(factor.columns)}: {values} is too far "

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from foliax.density import Dataset
+from foliax.density import Dataset, LocalizedDensity
 from foliax.estimators import (
     KernelDensity,
     LocalKernel,
@@ -77,6 +77,8 @@ SPECS = {"scale": COARSE, "local": SHAPED}
 
 def heaviest(density):
     """The component of the largest weight π, normalised; its ratio to the density is ≤ 1/π."""
+    if isinstance(density, LocalizedDensity):
+        return density.with_density(heaviest(density.density))
     part = int(np.argmax([float(w.max()) for w in density.log_weights]))
     use = np.zeros(len(density.log_weights[part]), bool)
     use[int(jnp.argmax(density.log_weights[part]))] = True

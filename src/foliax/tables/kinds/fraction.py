@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...manifolds import AbstractManifold, Interval
+from ...manifolds.digits import format_number
 from .base import AxisLabel, Check, Kind, Measure, Points, Suspicion, Values, column_kind
 from .labels import axis_labels, per_column
 from .options import one_of, option
@@ -30,8 +31,8 @@ class FractionKind(Kind):
         yield Check(
             (values <= 0) | (values >= self._whole()),
             lambda v: (
-                f"{v:.9g} is not strictly between 0 and {self._whole():g}. {hint}If 0 and "
-                f"{self._whole():g} are rounded, declare the column as rounded(…, step=…)."
+                f"{format_number(v)} is not strictly between 0 and {self._whole():g}. {hint}"
+                f"If 0 and {self._whole():g} are rounded, declare the column as rounded(…, step=…)."
             ),
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...manifolds import AbstractManifold, Interval
+from ...manifolds.digits import format_number
 from .base import AxisLabel, Check, Kind, Measure, Points, Values, column_kind
 from .labels import axis_labels, per_column
 from .options import number, option, word
@@ -22,7 +23,8 @@ class IntervalKind(Kind):
 
     def __post_init__(self):
         if not self.low < self.high:
-            raise ValueError(f"needs low < high, got low={self.low:g} and high={self.high:g}.")
+            low, high = format_number(self.low), format_number(self.high)
+            raise ValueError(f"needs low < high, got low={low} and high={high}.")
 
     def manifold(self) -> AbstractManifold:
         return Interval(self.low, self.high, self.width)
@@ -31,8 +33,9 @@ class IntervalKind(Kind):
         yield Check(
             (values <= self.low) | (values >= self.high),
             lambda v: (
-                f"{v:.9g} is not strictly between {self.low:.9g} and {self.high:.9g}. End points "
-                "are outside: widen the interval, or declare the column as rounded(…, step=…)."
+                f"{format_number(v)} is not strictly between {format_number(self.low)} and "
+                f"{format_number(self.high)}. End points are outside: widen the interval, or "
+                "declare the column as rounded(…, step=…)."
             ),
         )
 

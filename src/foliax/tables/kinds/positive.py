@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...manifolds import AbstractManifold, PositiveReals
+from ...manifolds.digits import format_number
 from .base import AxisLabel, Check, Kind, Measure, Points, Values, column_kind
 from .labels import axis_labels, per_column
 from .options import option, word
+
+MIN_VALUE = float(np.finfo(np.float64).tiny)
+"""The smallest number with all digits of a float64; JAX takes smaller ones for 0."""
 
 
 @column_kind("positive", order=120)
@@ -27,8 +31,15 @@ class PositiveKind(Kind):
         yield Check(
             values <= 0,
             lambda v: (
-                f"{v:.9g} is not above 0. If it was rounded to 0, declare the column as "
+                f"{format_number(v)} is not above 0. If it was rounded to 0, declare the column as "
                 "rounded(…, step=…); if zeros are real, as real or count."
+            ),
+        )
+        yield Check(
+            (values > 0) & (values < MIN_VALUE),
+            lambda v: (
+                f"{format_number(v)} is below {MIN_VALUE:.3g}, where floating-point numbers lose "
+                "their digits. Use a smaller unit."
             ),
         )
 
