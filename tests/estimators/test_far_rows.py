@@ -71,3 +71,13 @@ def test_a_group_that_float32_resolves_is_fitted():
     density = ScaleMixtureKernel().fit(two_groups(1e4), key=KEY).density
     # The broad kernels, with a weight of about 0.02, reach across both groups.
     assert abs(mass_around(density, 1e4, 50) - 0.25) < 0.015
+
+
+def test_a_narrow_group_on_the_sphere_is_fitted():
+    # Heights near a pole change with the square of the distance from it.
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(N, 3))
+    points[: N // 4] = np.array([0.0, 0.0, 1.0]) + 3e-4 * rng.normal(size=(N // 4, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    found = ScaleMixtureKernel().fit(Dataset(points, foliax.Sphere(2)), key=KEY)
+    assert -found.record.best_validation > 0

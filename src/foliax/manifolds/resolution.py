@@ -42,7 +42,8 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
 
     Raises:
         ResolutionError: More than `MAX_MERGED_FRACTION` of a column's values become equal, or
-            `MIN_GROUP_FRACTION` of them span fewer than `MIN_GROUP_SPACINGS` float32 numbers.
+            `MIN_GROUP_FRACTION` of them span fewer than `MIN_GROUP_SPACINGS` float32 numbers. The
+            latter is for flat coordinates only: others change little where points turn around.
     """
     parts, sizes = (coordinates,), (rows.shape[1],)
     if isinstance(coordinates, SideBySide):
@@ -51,17 +52,18 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
     columns = np.split(rows, starts[1:], axis=1)
     for part, start, values in zip(parts, starts, columns, strict=True):
         encoded = part.encode(values)[0]
-        for number in _columns_to_check(part.working, encoded):
+        for number, is_flat in _columns_to_check(part.working, encoded):
             found = np.unique(encoded[:, number])
-            if len(found) > MIN_CHECKED_VALUES and (reason := describe_merging(found)):
+            if len(found) > MIN_CHECKED_VALUES and (reason := describe_merging(found, is_flat)):
                 raise ResolutionError(int(start) + min(number, values.shape[1] - 1), reason)
 
 
-def describe_merging(values: Float[np.ndarray, " k"]) -> str:
+def describe_merging(values: Float[np.ndarray, " k"], is_flat: bool = True) -> str:
     """Say how float32 merges values that lie in narrow groups far apart; "" if it does not.
 
     Args:
         values: The distinct values of a column in float64, ascending.
+        is_flat: Whether groups must also be resolved, not only most values.
     """
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
@@ -71,7 +73,7 @@ def describe_merging(values: Float[np.ndarray, " k"]) -> str:
     spacings = np.spacing(np.abs(single)).astype(float)
     needed = MIN_GROUP_SPACINGS * np.maximum(spacings[size:], spacings[:-size])
     is_merged = resolved < (1 - MAX_MERGED_FRACTION) * len(values)
-    if not is_merged and (spans >= needed).all():
+    if not is_merged and (not is_flat or (spans >= needed).all()):
         return ""
     return (
         f"single precision resolves {resolved} of {len(values)} distinct values, as they lie in "
@@ -80,9 +82,14 @@ def describe_merging(values: Float[np.ndarray, " k"]) -> str:
     )
 
 
-def _columns_to_check(manifold: AbstractManifold, rows: Rows) -> list[int]:
-    """List the coordinates of the factors for which merging values would cost accuracy."""
+def _columns_to_check(manifold: AbstractManifold, rows: Rows) -> list[tuple[int, bool]]:
+    """List coordinates for which merging values would cost accuracy, and whether they are flat."""
     ends = np.cumsum([0, *(factor.size for factor in manifold.factors)])
     spans = list(itertools.pairwise(ends))
     pairs = zip(manifold.factors, spans, strict=True)
-    return [i for f, (a, b) in pairs if not f.tolerates_merging(rows[:, a:b]) for i in range(a, b)]
+    return [
+        (i, factor.size == factor.dim)
+        for factor, (a, b) in pairs
+        if not factor.tolerates_merging(rows[:, a:b])
+        for i in range(a, b)
+    ]
