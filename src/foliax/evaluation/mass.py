@@ -30,10 +30,9 @@ MOST_WORK = 500_000
 """Evaluations of a flow or the like that the check may take at first: about a second."""
 MOST_DRAWS, LEAST_DRAWS = 2000, 300
 MAX_GROWTH = 4
-"""How many times as many samples the check may take where the first ones leave a large error.
-
-A local kernel of 3000 rows with counts then takes 12 CPU seconds instead of 3.
-"""
+"""How many times as many samples the check may take where the first ones leave a large error."""
+MAX_EXTRA_WORK_UNITS = 5.0
+"""Work units of evaluating these samples: a check must be cheap beside its fit."""
 REFERENCE_ROWS = 256
 """Kernels of the reference. Always as many, so that one compiled program serves every table."""
 NEIGHBOUR_SHARE = 8
@@ -126,9 +125,11 @@ def total_mass_of_fit(
     except UnsupportedManifoldError:
         return None
     values = sample_bridge(density, other, draws, key=k2)
-    found = combine_bridge(*values)
+    found, growth = combine_bridge(*values), 1.0
     if found.error > MAX_ERROR:
-        growth = min(MAX_GROWTH, np.ceil((found.error / AIMED_ERROR) ** 2))
+        most = 1 + MAX_EXTRA_WORK_UNITS // (draws * density.evaluation_work)
+        growth = min(MAX_GROWTH, most, np.ceil((found.error / AIMED_ERROR) ** 2))
+    if growth > 1:
         more = sample_bridge(density, other, int(growth - 1) * draws, key=k3)
         above, below = (np.concatenate(both) for both in zip(values, more, strict=True))
         found = combine_bridge(above, below)

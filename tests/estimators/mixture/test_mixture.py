@@ -331,3 +331,16 @@ def test_a_million_samples(name):
     assert np.isfinite(y).all()
     off = jax.jit(jax.vmap(density.manifold.violation))(jnp.asarray(y))
     assert float(off.max()) < 1e-5
+
+
+def test_copies_of_rows_do_not_sharpen_components():
+    # Places rounded to whole degrees, half of them copies of one: no row is nearer than a degree.
+    rng = np.random.default_rng(0)
+    angles = np.deg2rad(np.round(rng.uniform([-60, -180], [60, 180], (600, 2))))
+    angles[:300] = angles[0]
+    lat, lon = angles.T
+    rows = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
+    result = DirectionalMixture(components=2).fit(Dataset(rows, Sphere(2)), key=KEY)
+    # A component at the copies has at most the peak κ/2π of the least largest concentration.
+    assert result.density.log_prob(rows[:1]).value[0] <= np.log(1.001e6 / (2 * np.pi))
+    assert result.record.warnings

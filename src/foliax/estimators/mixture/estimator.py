@@ -21,7 +21,7 @@ from ..base import AbstractEstimator, FitError, FitResult, UnsupportedManifoldEr
 from .base import MAX_CONCENTRATION, AbstractFamily, MixtureDensity
 from .em import EM, EMResult, Mixture, PreparedRows
 from .lookup import find_family
-from .narrow import describe_narrow_components
+from .narrow import concentration_of_spacing, describe_narrow_components
 
 SHORT_RUN_STEPS = 10
 """Steps of EM from each random start, enough to tell good starts from bad ones."""
@@ -66,7 +66,8 @@ class DirectionalMixture(AbstractEstimator):
         steps: The largest number of EM steps.
         tolerance: The gain in nats per row below which EM stops.
         max_concentration: The largest concentration, 1/variance: the sharpest that float32 holds.
-            A component that reaches it is a warning in the record.
+            Rows that are not so close together have a lower one, see `concentration_of_spacing`. A
+            component that reaches it is a warning in the record.
         max_rows: Rows beyond this number are subsampled: more hardly change a mixture.
         max_work: Work units after which no larger K is tried; 0 sets no limit. They are counted in
             steps, rows and components, so that equal keys give equal results.
@@ -159,6 +160,8 @@ class DirectionalMixture(AbstractEstimator):
         if len(data) > self.max_rows:
             data = data.take(np.asarray(jax.random.permutation(key, len(data)))[: self.max_rows])
         everything, scored = prepare_rows(em.family, data), None
+        largest = min(self.max_concentration, concentration_of_spacing(everything.features))
+        em = em._replace(family=find_family(manifold, self, largest))
         train = everything
         if self.components is None and self.choose == "held-out":
             if validation is None:

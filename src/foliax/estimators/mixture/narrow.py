@@ -1,14 +1,43 @@
-"""A warning about components whose width is that of the largest concentration."""
+"""The largest concentration that rows justify, and a warning about components that reach it."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial import KDTree
 
 from .base import AbstractFamily
 from .em import Mixture
 
 MIN_SHARE = 0.01
 """The share of the rows below which such components are no warning: they hardly change a score."""
+
+
+SPACING_QUANTILE = 0.01
+"""The share of the distinct rows whose nearest neighbours say how close together rows can be."""
+LEAST_MAX_CONCENTRATION = 1e6
+"""A concentration that is allowed for all rows: components of 0.001 radians, 6 km on the Earth."""
+
+
+def concentration_of_spacing(features: Float[np.ndarray, "n f"]) -> float:
+    """Find the concentration of components as narrow as the spacing of distinct rows.
+
+    Copies of a row, as rounded values have, would otherwise draw ever sharper components.
+
+    Args:
+        features: Features of the rows, whose distances are about those of the rows.
+
+    Returns:
+        1/d² for the distance d that 1 % of the distinct rows have from their nearest neighbours;
+        at least 1e6.
+    """
+    distinct = np.unique(features, axis=0)
+    if len(distinct) < 2:
+        return LEAST_MAX_CONCENTRATION
+    nearest = KDTree(distinct).query(distinct, 2)[0][:, 1]
+    return max(LEAST_MAX_CONCENTRATION, float(np.quantile(nearest, SPACING_QUANTILE)) ** -2)
 
 
 def describe_narrow_components(family: AbstractFamily, mixture: Mixture) -> str:
