@@ -8,7 +8,9 @@ MAX_PLAIN_DIGITS = 9
 """Digits that suffice for most numbers."""
 
 
-def format_number(value: float | np.floating) -> str:
+def format_number(value: float | np.number) -> str:
     """Write a number with 9 digits if these are exact, otherwise with as many as it has."""
     short = f"{value:.{MAX_PLAIN_DIGITS}g}"
-    return short if float(short) == value else repr(float(value))
+    if float(short) == value:
+        return short
+    return repr(value.item() if isinstance(value, np.number) else value)

@@ -14,6 +14,7 @@ from ..manifolds.far_values import FarValueError
 from ..manifolds.local import Unchanged
 from ..manifolds.points import check_points_on_device
 from ..manifolds.resolution import ResolutionError
+from .columns import read_numbers
 from .errors import TableError
 from .factor import Factor
 from .row_names import row_name
@@ -66,7 +67,8 @@ def _describe_unresolved_row(
             check_points_on_device(local.working, local.encode(part)[0])
         except OffManifoldError as error:
             row = error.row or 0
-            values = ", ".join(format_number(frame[name].iloc[row]) for name in factor.columns)
+            numbers = read_numbers(frame.iloc[[row]], factor.columns).values[0]
+            values = ", ".join(map(format_number, numbers))
             what = "columns" if len(factor.columns) > 1 else "column"
             return (
                 f"{row_name(frame, row)}, {what} {', '.join(factor.columns)}: {values} is too far "
