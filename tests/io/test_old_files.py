@@ -1,7 +1,6 @@
 """Model files of an older foliax load and give the same results."""
 
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -57,14 +56,12 @@ def found(tmp_path_factory) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"),
-    reason="The last bits depend on the processor: these are of x86-64 with FMA.",
-)
 @pytest.mark.parametrize("name", FILES)
-def test_an_old_file_gives_the_same_bits(name, expected, found):
+def test_an_old_file_gives_the_same_digits(name, expected, found):
+    """To two units in the last place: XLA chooses its instructions by the processor."""
     for kind in ("values", "errors"):
-        np.testing.assert_array_equal(found[f"{name} {kind}"], expected[f"{name} {kind}"])
+        new, old = found[f"{name} {kind}"], expected[f"{name} {kind}"]
+        np.testing.assert_allclose(new, old, rtol=2.4e-7, atol=5e-7)
     if name == "mixture-sphere":
         return  # newer versions use another sampler, without clipping
     np.testing.assert_allclose(found[f"{name} draws"], expected[f"{name} draws"], atol=1e-6)
