@@ -8,7 +8,7 @@ MAX_PLAIN_DIGITS = 9
 """Digits that suffice for most numbers."""
 
 
-def format_number(value: float | np.number) -> str:
+def format_number(value: int | float | np.number) -> str:
     """Write a number with 9 digits if these are exact, otherwise with as many as it has."""
     short = f"{value:.{MAX_PLAIN_DIGITS}g}"
     if float(short) == value:

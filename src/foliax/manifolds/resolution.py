@@ -62,23 +62,28 @@ def describe_merging(values: Float[np.ndarray, " k"], is_flat: bool = True) -> s
     """Say how float32 merges values that lie in narrow groups far apart; "" if it does not.
 
     Args:
-        values: The distinct values of a column in float64, ascending.
+        values: The distinct values of a column in float64, ascending. Those that float32 cannot
+            hold are left out.
         is_flat: Whether groups must also be resolved, not only most values.
     """
     with np.errstate(over="ignore"):
         single = values.astype(np.float32)
+    values, single = values[np.isfinite(single)], single[np.isfinite(single)]
     resolved = len(np.unique(single))
     size = max(MIN_CHECKED_VALUES, int(MIN_GROUP_FRACTION * len(values)))
     spans = values[size:] - values[:-size]
     spacings = np.spacing(np.abs(single)).astype(float)
     needed = MIN_GROUP_SPACINGS * np.maximum(spacings[size:], spacings[:-size])
-    is_merged = resolved < (1 - MAX_MERGED_FRACTION) * len(values)
-    if not is_merged and (not is_flat or (spans >= needed).all()):
+    if resolved < (1 - MAX_MERGED_FRACTION) * len(values):
+        what = f"single precision resolves {resolved} of {len(values)} distinct values"
+    elif is_flat and (spans < needed).any():
+        steps = MIN_GROUP_SPACINGS * (spans / needed).min()
+        what = f"single precision has {steps:.2g} steps for a group of {size + 1} distinct values"
+    else:
         return ""
     return (
-        f"single precision resolves {resolved} of {len(values)} distinct values, as they lie in "
-        "groups that are much narrower than the distance between them. Fit the groups separately, "
-        "or round the values and declare the column as rounded."
+        f"{what}, as they lie in groups that are much narrower than the distance between them. Fit "
+        "the groups separately, or round the values and declare the column as rounded."
     )
 
 
