@@ -94,7 +94,7 @@ class SplineFlow(AbstractEstimator):
     members: int = 4
     training: Training = dataclasses.field(
         default_factory=lambda: Training(
-            steps=3000, batch_size=128, learning_rate=4e-3, warmup=200, patience=6
+            steps=6000, batch_size=128, learning_rate=4e-3, warmup=200, patience=6
         )
     )
     validation_fraction: float = 0.1
