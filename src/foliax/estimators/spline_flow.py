@@ -35,9 +35,9 @@ from .manifold_flow.base import in_single_precision
 
 START_WORK_UNITS = 20.0
 """Work units of building a flow and compiling its training."""
-BIN_WORK_UNITS = 2e-7
-"""Work units of one bin of a layer in one evaluation with its gradient, whatever its blocks."""
-AXIS_COST = 1.5
+BIN_WORK_UNITS = 6.3e-8
+"""Work units of one bin of a block's spline in one evaluation with its gradient."""
+AXIS_COST = 2.0
 """The cost of a layer with an axis, over that of others: networks are evaluated for both signs."""
 LOGISTIC_SCALE = 0.55
 """Scale of a logistic distribution of standard deviation 1."""
@@ -172,7 +172,7 @@ class SplineFlow(AbstractEstimator):
         inputs, outputs = cover.size, parameter_count(self.bins)
         network = width * (inputs + width * (self.depth - 1) + outputs)
         one_network, spline = GRADIENT_WORK_UNITS * network, BIN_WORK_UNITS * self.bins
-        layer = spline + one_network * len(cover.blocks)
+        layer = (spline + one_network) * len(cover.blocks)
         if any(block.kind == "axis" for block in cover.blocks):
             layer *= AXIS_COST
         flow = layers * cover.branches * layer if cover.blocks else 0.0
