@@ -53,12 +53,14 @@ def leave_one_out(kernels: ScaleKernels, data: DistinctRows) -> Float[np.ndarray
     if not (data.leave_out_copies or data.in_blocks):
         return _leave_one_copy_out(kernels, data)
     order = kernels.space.manifold.orbit_size
-    weights = np.asarray(jnp.exp(kernels.log_rows), float)[::order]
+    shares = kernels.row_shares()[::order] * (1 if kernels.finest is None else order)
     groups, number = np.unique(np.asarray(kernels.groups)[::order], return_inverse=True)
-    share = dict(zip(groups, np.bincount(number, weights), strict=True))
-    lost = np.array([share.get(g, 0.0) for g in data.groups])
+    totals = np.stack([np.bincount(number, share) for share in shares.T], axis=1)
+    place = np.minimum(np.searchsorted(groups, data.groups), len(groups) - 1)
+    lost = np.where((groups[place] == data.groups)[:, None], totals[place], 0.0)
     values = evaluate_parts([kernels], data.rows, data.groups)
-    return values - np.log1p(-lost)[:, None]
+    # Where the group is all of a component, its density without the group is 0 already.
+    return values - np.log1p(-np.where(np.isneginf(values), 0.0, lost))
 
 
 def _leave_one_copy_out(kernels: ScaleKernels, data: DistinctRows) -> np.ndarray:

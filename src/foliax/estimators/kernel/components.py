@@ -79,17 +79,18 @@ class ScaleKernels(AbstractKernels):
         self.embedded = jax.vmap(space.embed)(self.rows) * jnp.asarray(relative[index], dtype)
         self.log_rows = jnp.asarray(np.repeat(np.log(weights / weights.sum()), order), dtype)
         self.groups = jnp.asarray(np.repeat(groups, order), jnp.int32)
+        self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded_mask()))
+        finest = find_finest(np.delete(np.asarray(self.embedded), self.cells, axis=1))
+        # If no row resolves a concentration, all of its kernels are as sharp as they can be.
+        kappas = np.minimum(kappas, finest.max())
         self.kappas = jnp.asarray(kappas, dtype)
         self.relative = jnp.asarray(relative, dtype)
         masses = [space.log_mass(k * relative**2) for k in kappas.astype(float)]
-        self.cells = tuple(int(i) for i in np.flatnonzero(space.rounded_mask()))
-        finest = find_finest(np.delete(np.asarray(self.embedded), self.cells, axis=1))
         self.finest = None
         if (finest < kappas.max()).any():
             self.finest = jnp.asarray(finest, dtype)
-            share = np.asarray(jnp.exp(self.log_rows), float)
-            carried = (np.asarray(self.kappas)[:, None] <= np.asarray(self.finest)) * share
-            masses += np.log(carried.sum(1) / share.sum())
+            shares = self._weights_carried()
+            masses += np.log(shares.sum(0) / np.exp(np.asarray(self.log_rows, float)).sum())
         self.log_masses = jnp.asarray(masses, dtype)
         columns = np.asarray(self.embedded)[:, list(self.cells)].T
         found = [np.unique(column, return_inverse=True) for column in columns]
@@ -99,11 +100,11 @@ class ScaleKernels(AbstractKernels):
 
     def log_components(self, y: Point, *, exclude: Int[Array, ""] | int = -1) -> Float[Array, " k"]:
         squared, masses = self._distances(y)
-        every = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
+        left = jnp.where(self.groups == exclude, -jnp.inf, self.log_rows)
 
         def one(kappa_and_masses):
             kappa, masses = kappa_and_masses
-            base = self._carried(every, kappa)
+            base = self._carried(left, kappa)
             return log_sum(base - 0.5 * kappa * squared + sum_level_masses(masses, self.level))
 
         logs = jax.lax.map(one, (self.kappas, masses))
@@ -142,6 +143,18 @@ class ScaleKernels(AbstractKernels):
         if self.finest is None:
             return log_rows
         return jnp.where(kappa <= self.finest, log_rows, -jnp.inf)
+
+    def _weights_carried(self) -> Float[np.ndarray, "n k"]:
+        """The weight of each row in each component, 0 where it carries no kernel."""
+        weights = np.exp(np.asarray(self.log_rows, float))[:, None]
+        if self.finest is None:
+            return np.broadcast_to(weights, (len(weights), len(self.kappas)))
+        return np.where(np.asarray(self.kappas) <= np.asarray(self.finest)[:, None], weights, 0.0)
+
+    def row_shares(self) -> Float[np.ndarray, "n k"]:
+        """The share of each row in the mass of each component."""
+        weights = self._weights_carried()
+        return weights if self.finest is None else weights / weights.sum(0)
 
     def term_bounds(self) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
         kappas = np.asarray(self.kappas, float)
@@ -218,7 +231,7 @@ def _fields_by_row(kernels: ScaleKernels) -> tuple:
 
 
 def find_finest(coordinates: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
-    """Find the largest κ of each row's kernels that float32 resolves; inf for one row at least.
+    """Find the largest κ of each row's kernels that float32 resolves; inf without coordinates.
 
     Args:
         coordinates: Embedded and scaled rows, in float32.
@@ -226,5 +239,4 @@ def find_finest(coordinates: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"
     if not coordinates.size:
         return np.full(len(coordinates), np.inf)
     spacing = np.spacing(np.abs(coordinates)).max(1).astype(float)
-    finest = (MIN_BANDWIDTH_SPACINGS * spacing) ** -2.0
-    return np.where(spacing == spacing.min(), np.inf, finest)
+    return (MIN_BANDWIDTH_SPACINGS * spacing) ** -2.0

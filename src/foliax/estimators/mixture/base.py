@@ -32,7 +32,7 @@ within 0.2 % and fresh rows within 0.01 nats of the truth. From 1e12 on, mass on
 """
 
 
-NEARLY = 1 - 1e-6
+REACHED_RATIO = 1 - 1e-6
 """The ratio to the largest concentration from which on a component counts as reaching it."""
 
 

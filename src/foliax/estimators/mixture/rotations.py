@@ -14,7 +14,7 @@ from ...distributions import bingham, bingham_rates, envelopes, sample_bingham
 from ...manifolds import SpecialOrthogonal
 from ...manifolds.quaternions import quaternion_of_rotation, rotation_of_quaternion
 from ...registry import storable
-from .base import NEARLY, AbstractComponents, AbstractFamily, Point, Rows, Shares
+from .base import REACHED_RATIO, AbstractComponents, AbstractFamily, Point, Rows, Shares
 
 STEP_WORK_UNITS = 3.5e-7
 """Work units of one row and one component in a step of EM: three squares, and an exponential."""
@@ -91,7 +91,7 @@ class MatrixFisherFamily(AbstractFamily):
         return (2 * self.max_concentration) ** -0.5
 
     def are_narrowest(self, parameters: Parameters) -> np.ndarray:
-        return parameters.rates[:, -1] >= NEARLY * 4 * self.max_concentration
+        return parameters.rates[:, -1] >= REACHED_RATIO * 4 * self.max_concentration
 
     def prepare(self, rows: Rows) -> np.ndarray:
         matrices = jnp.asarray(rows).reshape(-1, 3, 3)

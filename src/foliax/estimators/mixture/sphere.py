@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ...distributions import concentration, log_vmf_normaliser, sample_von_mises_fisher
 from ...registry import storable
-from .base import NEARLY, AbstractComponents, AbstractFamily, Point, Rows, Shares
+from .base import REACHED_RATIO, AbstractComponents, AbstractFamily, Point, Rows, Shares
 
 MIN_CONCENTRATION = 1e-4
 """The smallest κ, which is uniform for all practical purposes; the sampler needs κ > 0."""
@@ -79,7 +79,7 @@ class VonMisesFisherFamily(AbstractFamily):
         return self.max_concentration**-0.5
 
     def are_narrowest(self, parameters: Parameters) -> np.ndarray:
-        return parameters.kappa >= NEARLY * self.max_concentration
+        return parameters.kappa >= REACHED_RATIO * self.max_concentration
 
     def prepare(self, rows: Rows) -> np.ndarray:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)

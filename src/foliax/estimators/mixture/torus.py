@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from ...manifolds.torus import wrap
 from ...registry import storable
-from .base import NEARLY, AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
+from .base import REACHED_RATIO, AbstractComponents, AbstractFamily, Point, Rows, Shares, log_sum
 
 MAX_LOST_MASS = 1e-6
 """The largest mass that a component may lose outside its window of images."""
@@ -114,7 +114,9 @@ class WrappedNormalFamily(AbstractFamily):
         return self.max_concentration**-0.5
 
     def are_narrowest(self, parameters: Parameters) -> np.ndarray:
-        return np.linalg.eigvalsh(parameters.covariance)[:, 0] <= self.least_spread**2 / NEARLY
+        return (
+            np.linalg.eigvalsh(parameters.covariance)[:, 0] <= self.least_spread**2 / REACHED_RATIO
+        )
 
     @property
     def window_deviations(self) -> float:

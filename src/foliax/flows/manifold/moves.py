@@ -248,7 +248,7 @@ def _split_raw(raw: Raw, bins: int) -> tuple[Array, Array, Array]:
     # By products: XLA would fuse all of the gradient into the concatenation that is the gradient of
     # a split, and evaluate it again for every parameter.
     picks = np.eye(3 * bins, len(raw), dtype=np.float32).reshape(3, bins, len(raw))
-    before, after, inner = (jnp.tensordot(pick, raw, 1) for pick in picks)
+    before, after, inner = (jnp.tensordot(pick, raw, 1, precision="highest") for pick in picks)
     return before, after, inner
 
 
