@@ -8,6 +8,7 @@ import foliax
 from foliax.density import Dataset
 from foliax.estimators import LocalKernel, ScaleMixtureKernel
 from foliax.io import dumps, loads
+from foliax.manifolds.far_values import FarValueError, find_far_value
 from foliax.manifolds.resolution import ResolutionError
 
 KEY = jax.random.key(0)
@@ -86,3 +87,15 @@ def test_a_narrow_group_on_the_sphere_is_fitted():
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     found = ScaleMixtureKernel().fit(Dataset(points, foliax.Sphere(2)), key=KEY)
     assert -found.record.best_validation > 0
+
+
+def test_a_dequantized_flow_refuses_a_far_row_by_its_value():
+    with pytest.raises(FarValueError, match=r"1 value is 100000000, and the median is"):
+        foliax.DequantizedFlow().fit(with_one_row_at(1e8), key=KEY)
+
+
+def test_log_normal_values_are_not_far():
+    rows = np.exp(5 * np.random.default_rng(0).normal(size=(2000, 1)))
+    assert rows.max() / np.median(rows) > 1e6
+    assert find_far_value(foliax.PositiveReals(1), rows) is None
+    assert find_far_value(foliax.Naturals(1), np.floor(rows)) is None

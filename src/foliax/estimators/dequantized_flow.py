@@ -19,6 +19,7 @@ from ..dequantizers import AbstractDequantizerSpec, HeavyTailed
 from ..flows import AbstractAmbientSpec, GaussianMixture, SplineCoupling
 from ..flows.mass import reciprocal_mass
 from ..manifolds import AbstractDequantization, AbstractManifold, covers
+from ..manifolds.far_values import find_far_value
 from ..registry import storable
 from ..training import AbstractObjective, Callback, ImportanceWeighted, Training, train
 from ..training.history import INTERRUPTED
@@ -137,6 +138,9 @@ class DequantizedFlow(AbstractEstimator):
         if data.is_sampler:
             start = Dataset(data.rows(split_key, START_ROWS), data.manifold)
         else:
+            # Its likelihood at such a row would be all that training sees.
+            if far := find_far_value(data.manifold, np.asarray(data.rows, np.float64)):
+                raise far
             if validation is None and self.validation_fraction > 0:
                 data, validation = data.split(
                     self.validation_fraction, key=split_key, max_held_out=MAX_HELD_OUT_ROWS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .base import AbstractManifold
+from .local import Unchanged
+from .resolution import columns_to_check
 
 MIN_DEVIATIONS = 1e6
 """Spreads from the median from which on float32 cannot tell the other values apart."""
@@ -26,7 +26,7 @@ class FarValueError(FloatingPointError):
 
 
 def find_far_value(manifold: AbstractManifold, rows: np.ndarray) -> FarValueError | None:
-    """Find the unbounded coordinate with the value farthest from the others.
+    """Find the value farthest from the others, in the coordinates in which rows are fitted.
 
     Args:
         manifold: What the rows lie on.
@@ -35,22 +35,23 @@ def find_far_value(manifold: AbstractManifold, rows: np.ndarray) -> FarValueErro
     Returns:
         The error that names it; None if no value is far.
     """
-    bounded = [math.isfinite(f.log_total_volume()) for f in manifold.factors]
-    mask = np.repeat(bounded, [f.size for f in manifold.factors])
-    median = np.median(rows, axis=0)
-    distance = np.abs(rows - median)
-    spread = np.quantile(distance, 0.68, axis=0)
-    # Half of the values may be equal, as counts are.
-    far = np.where(mask | (spread == 0), 0, distance.max(0) / np.where(spread > 0, spread, 1))
-    coordinate = int(np.argmax(far))
-    if far[coordinate] < MIN_DEVIATIONS:
+    coordinates = manifold.local_coordinates(rows) or Unchanged(manifold)
+    most, worst = 0.0, (0, 0)
+    for coordinate, column, is_flat in columns_to_check(coordinates, rows):
+        distance = np.abs(column - np.median(column))
+        spread = np.quantile(distance, 0.68)
+        # Half of the values may be equal, as counts are.
+        if is_flat and spread > 0 and distance.max() / spread > most:
+            most, worst = distance.max() / spread, (coordinate, int(np.argmax(distance)))
+    if most < MIN_DEVIATIONS:
         return None
-    worst = rows[np.argmax(distance[:, coordinate]), coordinate]
-    count = int((rows[:, coordinate] == worst).sum())
+    coordinate, row = worst
+    values = rows[:, coordinate]
+    count = int((values == values[row]).sum())
     which = "1 value is" if count == 1 else f"{count} values are"
     return FarValueError(
         coordinate,
-        f"{which} {worst:.9g}, and the median is {median[coordinate]:.6g}: single precision cannot "
-        "hold both. If such a value stands for a missing one, remove its rows; otherwise correct "
-        "it.",
+        f"{which} {values[row]:.9g}, and the median is {np.median(values):.6g}: single precision "
+        "cannot hold both. If such a value stands for a missing one, remove its rows; otherwise "
+        "correct it.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -45,17 +46,10 @@ def check_resolution(coordinates: AbstractCoordinates, rows: Rows) -> None:
             `MIN_GROUP_FRACTION` of them span fewer than `MIN_GROUP_SPACINGS` float32 numbers. The
             latter is for flat coordinates only: others change little where points turn around.
     """
-    parts, sizes = (coordinates,), (rows.shape[1],)
-    if isinstance(coordinates, SideBySide):
-        parts, sizes = coordinates.parts, coordinates.sizes
-    starts = np.cumsum([0, *sizes[:-1]])
-    columns = np.split(rows, starts[1:], axis=1)
-    for part, start, values in zip(parts, starts, columns, strict=True):
-        encoded = part.encode(values)[0]
-        for number, is_flat in _columns_to_check(part.working, encoded):
-            found = np.unique(encoded[:, number])
-            if len(found) > MIN_CHECKED_VALUES and (reason := describe_merging(found, is_flat)):
-                raise ResolutionError(int(start) + min(number, values.shape[1] - 1), reason)
+    for coordinate, column, is_flat in columns_to_check(coordinates, rows):
+        found = np.unique(column)
+        if len(found) > MIN_CHECKED_VALUES and (reason := describe_merging(found, is_flat)):
+            raise ResolutionError(coordinate, reason)
 
 
 def describe_merging(values: Float[np.ndarray, " k"], is_flat: bool = True) -> str:
@@ -87,7 +81,29 @@ def describe_merging(values: Float[np.ndarray, " k"], is_flat: bool = True) -> s
     )
 
 
-def _columns_to_check(manifold: AbstractManifold, rows: Rows) -> list[tuple[int, bool]]:
+def columns_to_check(
+    coordinates: AbstractCoordinates, rows: Rows
+) -> Iterator[tuple[int, Float[np.ndarray, " n"], bool]]:
+    """Yield the columns in which merging values would cost accuracy.
+
+    Args:
+        coordinates: The coordinates in which the rows are cast.
+        rows: Points in float64.
+
+    Yields:
+        The coordinate of the points, the numbers that are cast, and whether they are flat.
+    """
+    parts, sizes = (coordinates,), (rows.shape[1],)
+    if isinstance(coordinates, SideBySide):
+        parts, sizes = coordinates.parts, coordinates.sizes
+    starts = np.cumsum([0, *sizes[:-1]])
+    for part, start, values in zip(parts, starts, np.split(rows, starts[1:], axis=1), strict=True):
+        encoded = part.encode(values)[0]
+        for number, is_flat in _numbers_to_check(part.working, encoded):
+            yield int(start) + min(number, values.shape[1] - 1), encoded[:, number], is_flat
+
+
+def _numbers_to_check(manifold: AbstractManifold, rows: Rows) -> list[tuple[int, bool]]:
     """List coordinates for which merging values would cost accuracy, and whether they are flat."""
     ends = np.cumsum([0, *(factor.size for factor in manifold.factors)])
     spans = list(itertools.pairwise(ends))

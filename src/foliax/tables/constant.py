@@ -84,8 +84,11 @@ def _consequence(factor: Factor) -> str:
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _is_one_point(factor: Factor, values: np.ndarray) -> bool:
     """Whether all points are equal although values differ, as longitudes at a pole do."""
+    manifold = factor.kind.manifold()
     for some in (values[:FIRST_ROWS], values):
         points = factor.kind.encode(some)
-        if not (np.ptp(points, axis=0) <= ROUNDING * np.abs(points).max()).all():
+        # Embedded points have one scale; plain coordinates each have their own.
+        scale = np.abs(points).max(axis=0 if manifold.size == manifold.dim else None)
+        if not (np.ptp(points, axis=0) <= ROUNDING * scale).all():
             return False
     return True

@@ -88,7 +88,8 @@ def _far_columns(factor: Factor, values: np.ndarray) -> Iterator[_FarColumn]:
         deviations[used] = _deviations(line[used])
         far = deviations > MAX_DEVIATIONS
         if far.any():
-            fill = far & _are_fill_values(original)
+            fill = far.copy()
+            fill[far] = _are_fill_values(original[far])
             yield _FarColumn(name, original, deviations, far, fill, _advise(original, line))
 
 
