@@ -31,10 +31,10 @@ import numpy as np
 import pandas as pd
 
 from foliax.density import Dataset
-from foliax.density.blocks import consecutive_blocks
 from foliax.estimators import AbstractEstimator, Auto, LocalKernel, ScaleMixtureKernel
 from foliax.evaluation.estimate import Estimate, mean_and_error
 from foliax.manifolds import SpecialOrthogonal, conversions
+from foliax.manifolds.consecutive import consecutive_blocks
 from foliax.tables import Schema, audit
 
 VERSION = "1.38.1"

@@ -75,13 +75,21 @@ def test_one_row_in_each_block_is_no_help(track):
         assert "blocks of one row do nothing" in result.output
 
 
-@pytest.mark.parametrize("model", ["kernel", "auto"])
+@pytest.mark.parametrize("model", ["kernel", "mixture", "auto"])
 def test_a_split_that_leaves_one_block_is_an_error_that_says_so(track, model):
     result = run("fit", track, "-s", SCHEMA, "-m", model, "--blocks", 2, code=2)
-    assert "--blocks makes 2 blocks, and 1 of them is held out" in result.output
-    assert "make at least 3 blocks, or fit all rows with --held-out 0" in result.output
-    result = run("compare", track, "-s", SCHEMA, "--blocks", 2, code=2)
-    assert "--blocks makes 2 blocks, and 1 of them is held out" in result.output
+    assert "The rows have 2 blocks, and 1 of them is held out" in result.output
+    assert "Make more blocks with --blocks, or fit all rows with --held-out 0" in result.output
+    result = run("compare", track, "-s", SCHEMA, "--models", model, "--blocks", 2, code=2)
+    assert f"{model} cannot be fitted: The rows have 2 blocks, and 1 of them" in result.output
+    assert "Make more blocks with --blocks." in result.output
+
+
+def test_compare_skips_only_models_that_need_more_blocks(track):
+    how = ("-s", SCHEMA, "--blocks", 2, "--held-out", 0.2)
+    uniform, kernel = run_json("compare", track, *how, "--models", "uniform,kernel")["models"]
+    assert np.isfinite(uniform["mean"])
+    assert kernel["skipped"].startswith("The rows have 2 blocks, and 1 of them is held out")
 
 
 def test_a_share_that_blocks_change_is_told(track, tmp_path):

@@ -88,7 +88,7 @@ def test_a_share_far_from_what_was_asked_is_described():
     assert text.startswith("1 of 3 blocks is held out, 33% of the rows instead of 20%")
     assert describe_split(as_blocks(20, 60), np.arange(9), 0.1) == ""
     assert describe_lack_of_blocks(blocks, np.arange(20)) == ""
-    assert "makes 3 blocks, and 2 of them are held out" in describe_lack_of_blocks(
+    assert "have 3 blocks, and 2 of them are held out" in describe_lack_of_blocks(
         blocks, np.arange(40)
     )
 

@@ -18,8 +18,8 @@ from foliax.evaluation.comparison import score_joint
 from foliax.evaluation.metrics import sample_and_evaluate
 from foliax.io.training_data import collect_training_data
 from foliax.manifolds import OffManifoldError
-from foliax.manifolds.far_values import FarValueError
-from foliax.manifolds.row_errors import RowError, RowNames, name_rows
+from foliax.manifolds.far_values import FarValueError, explain_by_far_value, find_far_value
+from foliax.manifolds.row_errors import NamedRowError, RowError, RowNames, name_rows
 from foliax.report import assess
 from foliax.tables import Schema
 from foliax.training.rows import to_device
@@ -220,7 +220,7 @@ def test_reports_count_held_out_rows_and_samples(request, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("value", [1e20, 9.96921e36])
-def test_a_fit_that_fails_by_a_far_value_names_its_column(value, tmp_path):
+def test_a_fit_that_fails_because_of_a_far_value_names_its_column(value, tmp_path):
     frame = pd.DataFrame({"x": 15 + 5 * np.random.default_rng(0).normal(size=300)})
     frame.loc[3:8, "x"] = value
     message = f"Column x: 6 values are {value:.9g}, and the median is 1"
@@ -235,3 +235,45 @@ def test_a_fit_that_fails_by_a_far_value_names_its_column(value, tmp_path):
     assert warning.startswith("Warning: Column x: 6 of 300 values are")
     assert "which often stands for a missing value" in warning
     assert error.startswith(f"Error: {message}")
+
+
+def test_values_are_far_in_the_coordinates_of_the_fit():
+    """Log-normal values span many decades, which the logarithms of the fit resolve."""
+    random = np.random.default_rng(0)
+    decades = np.exp(5 * random.normal(size=(2000, 1)))
+    rows = np.concatenate([decades, np.floor(decades), random.normal(size=(2000, 1))], axis=1)
+    manifold = foliax.Product(foliax.PositiveReals(1), foliax.Naturals(1), foliax.Euclidean(1))
+    for factor, column in zip(manifold.factors, rows.T, strict=True):
+        assert find_far_value(factor, column[:, None]) is None
+    assert find_far_value(manifold, rows) is None
+    rows[7, 2] = 1e20
+    found = find_far_value(manifold, rows)
+    assert found is not None
+    assert found.coordinate == 2
+    assert found.reason.startswith("1 value is 1e+20")
+
+
+def test_a_far_value_explains_no_error_about_another_row():
+    rows, numbers = np.random.default_rng(0).normal(size=(300, 1)), np.arange(300)[::-1]
+    rows[7] = 1e10
+    line = foliax.Euclidean(1)
+    for error, is_explained in (
+        (FloatingPointError("x"), True),
+        (RowError(7, "x"), True),
+        (RowError(8, "x"), False),
+        (NamedRowError(292, "x"), True),
+        (NamedRowError(7, "x"), False),
+    ):
+        found = explain_by_far_value(error, line, rows, numbers)
+        assert isinstance(found, FarValueError) == is_explained
+        assert is_explained or found is error
+    rows[7] = 1e30  # whose square overflows, so that sums over all rows are NaN
+    assert isinstance(explain_by_far_value(RowError(8, "x"), line, rows, numbers), FarValueError)
+
+
+@pytest.mark.usefixtures("no_density")
+def test_a_row_beside_a_far_value_is_still_named():
+    rows = np.concatenate([planted_rows(), planted_rows()], axis=1)
+    rows[3, 1] = 1e8
+    with pytest.raises(FloatingPointError, match=f"^{FAR}"):
+        ScaleMixtureKernel().fit(Dataset(rows, foliax.Euclidean(2)), key=KEY)

@@ -2,6 +2,7 @@
 
 import re
 import time
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from foliax.tables import Schema, TableError, audit
 from foliax.tables.constant import check_columns_vary
+from foliax.tables.outliers import find_fill_values
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -317,6 +319,35 @@ def test_a_fit_refuses_what_the_audit_calls_constant(schema, table, expected):
 @pytest.mark.parametrize("kind", ["count(n)", "integer(n)", "rounded(n, step=0.5)"])
 def test_a_constant_discrete_column_can_be_fitted(kind):
     check_columns_vary(Schema.parse(f"real(x); {kind}").factors, frame(x=X, n=3))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"x": RNG.integers(0, 6000, 50) + 1.7e18, "y": RNG.uniform(0, 6000, 50)}),
+        pd.DataFrame({"x": RNG.integers(0, 4, 50) + 1e15, "y": RNG.uniform(0, 3, 50)}),
+    ],
+)
+def test_a_column_is_not_constant_because_another_is_large(table):
+    check_columns_vary(Schema.parse("real(x, y)").factors, table)
+
+
+def test_angles_of_whole_turns_are_one_point_beside_others():
+    table = frame(x=360.0 * (X > 0), y=10 + 360.0 * (X > 0))
+    with pytest.raises(TableError, match="Columns x, y: all rows are the same point"):
+        check_columns_vary(Schema.parse("torsions(x, y, unit=degrees)").factors, table)
+
+
+def test_fill_values_are_found_in_little_memory():
+    values = np.random.default_rng(0).normal(size=(200_000, 1))
+    values[:3, 0] = -9999, -9999.001, 1e20
+    (factor,) = Schema.parse("real(x)").factors
+    tracemalloc.start()
+    found = list(find_fill_values(factor, values))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 1
+    assert peak < 12 * values.nbytes
 
 
 named_rotvec = pd.DataFrame(RNG.normal(size=(N, 3)) / 2, columns=["r_x", "r_y", "r_z"])

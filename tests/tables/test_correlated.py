@@ -79,9 +79,9 @@ def test_a_column_or_a_number_makes_blocks():
     ("changes", "text", "match"),
     [
         ({}, "hour", "no column 'hour' for blocks. It has: lat, lon"),
-        ({}, "1", "at least 2 and below 400"),
+        ({}, "1", "at least 2 and below the number of rows, 400"),
         ({}, "400", "blocks of one row do nothing"),
-        ({}, "401", "at least 2 and below 400"),
+        ({}, "401", "at least 2 and below the number of rows, 400"),
         ({}, "speed", "another value in every row, so that it labels no blocks"),
         ({"day": "mon"}, "day", "the same value in all rows"),
         (

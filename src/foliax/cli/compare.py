@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
+from .blocks import MORE_BLOCKS
 from .console import CHECK_FAILED, Console, handle_errors
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def compare(
         entries = comparison.compare_estimators(
             table.schema, train, test, names, settings, key=key, show=stage.show
         )
+    entries = [_explain_lack_of_blocks(entry, train, test) for entry in entries]
     _print_result(console, entries, table.schema.measure().label)
 
 
@@ -90,21 +92,32 @@ def _split(
 
     Models cannot be compared on random rows that resemble fitted ones.
     """
-    from foliax.density.blocks import describe_lack_of_blocks, describe_split
+    from foliax.density.blocks import describe_split
     from foliax.density.dataset import split_numbers
     from foliax.estimators.blocks import add_blocks
-    from foliax.tables import TableError
 
     data, event = add_blocks(table.as_dataset())
     if event:
         console.log(event)
     train, test = split_numbers(len(data), held_out, key, blocks=data.blocks)
-    if data.blocks is not None:
-        if text := describe_lack_of_blocks(data.blocks, test):
-            raise TableError(f"{text}.")
-        if text := describe_split(data.blocks, test, held_out):
-            console.log(text)
+    if data.blocks is not None and (text := describe_split(data.blocks, test, held_out)):
+        console.log(text)
     return data.take(train), data.take(test)
+
+
+def _explain_lack_of_blocks(entry: Entry, train: Dataset, test: Dataset) -> Entry:
+    """Say that the held-out split took the other blocks, where a model is left with one."""
+    import numpy as np
+
+    from foliax.density.blocks import describe_lack_of_blocks
+
+    if not entry.lacks_blocks or train.blocks is None or test.blocks is None:
+        return entry
+    blocks = np.concatenate([train.blocks, test.blocks])
+    held_out = np.arange(len(train), len(blocks))
+    if not (text := describe_lack_of_blocks(blocks, held_out)):
+        return entry
+    return entry._replace(why=f"{text} {MORE_BLOCKS}.")
 
 
 def check_names(names: Sequence[str]) -> None:

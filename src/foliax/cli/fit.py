@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
+from .blocks import explain_too_few_blocks
 from .console import CHECK_FAILED, FIT_CUT_SHORT, Console, end_if_asked, handle_errors
 from .resume import identify_run, interrupted_model, keep_progress, remove_interrupted_model
 
@@ -49,7 +48,8 @@ Strict = Annotated[
     typer.Option(
         "--strict",
         help="Exit with code 1 if the fit warns that its density is wrong, such as a total mass "
-        "that is not 1, or if its total mass is not measured to 2 %.",
+        "that is not 1, or if its total mass is not measured to 2 %. A fit whose mass cannot be "
+        "measured fails, whatever the reason.",
     ),
 ]
 Resume = Annotated[
@@ -223,7 +223,7 @@ def fit_and_save(
     data, events = _as_dataset(table, estimator)
     # Held-out rows that nobody keeps would be lost to the fit for nothing.
     train, test = split_rows(len(data), held_out or 0.0, k1, data.blocks)
-    with _explain_too_few_blocks(data.blocks, test):
+    with explain_too_few_blocks(data.blocks, test):
         fitted = _fit_rows(console, table, data.take(train), estimator, keeper, k2)
     fitted.record.events[:0] = events + _describe_split(data, test, held_out)
     rows = (table.frame, table.weights, table.schema, train, test, data.blocks)
@@ -245,20 +245,6 @@ def _describe_split(data: Dataset, test: np.ndarray, held_out: float | None) -> 
         return []
     text = describe_split(data.blocks, test, held_out)
     return [text] if text else []
-
-
-@contextmanager
-def _explain_too_few_blocks(blocks: np.ndarray | None, test: np.ndarray) -> Iterator[None]:
-    """Say that the held-out split took the other blocks, where a fit is left with one."""
-    from foliax.density.blocks import TooFewBlocksError, describe_lack_of_blocks
-    from foliax.tables import TableError
-
-    try:
-        yield
-    except TooFewBlocksError as error:
-        if blocks is None or not (text := describe_lack_of_blocks(blocks, test)):
-            raise
-        raise TableError(f"{text}, or fit all rows with --held-out 0.") from error
 
 
 def _as_dataset(table: Table, estimator: AbstractEstimator) -> tuple[Dataset, list[str]]:

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
+from ..manifolds.consecutive import consecutive_blocks
+
 MIN_HELD_OUT_BLOCKS = 3
 """Blocks to hold out, if there are three times as many: one block alone may be unlike the rest."""
 MAX_BLOCK_FRACTION = 0.5
@@ -44,16 +46,6 @@ def as_blocks(blocks: Any, n: int) -> Int[np.ndarray, " n"]:
             "labels, or a number of consecutive parts."
         )
     return numbers.reshape(-1).astype(np.int64)
-
-
-def consecutive_blocks(n: int, count: Any) -> Int[np.ndarray, " n"]:
-    """Number the rows of `count` consecutive parts of equal size; 0 makes every row a part."""
-    if isinstance(count, bool) or count != int(count) or not (count == 0 or 2 <= count < n):
-        raise ValueError(
-            f"The number of blocks is {count}: it must be at least 2 and below the number of rows, "
-            f"{n}, because blocks of one row do nothing. 0 declares the rows independent."
-        )
-    return np.arange(n) * int(count or n) // n
 
 
 def split_blocks(
@@ -124,9 +116,8 @@ def describe_lack_of_blocks(blocks: Int[np.ndarray, " n"], held_out: Int[np.ndar
     if count - held > 1:
         return ""
     return (
-        f"--blocks makes {count} blocks, and {held} of them {'is' if held == 1 else 'are'} held "
-        f"out, so that {count - held} is left to fit. A fit needs at least 2: make at least 3 "
-        "blocks"
+        f"The rows have {count} blocks, and {held} of them {'is' if held == 1 else 'are'} held "
+        f"out, so that {count - held} is left to fit. The model needs at least 2."
     )
 
 

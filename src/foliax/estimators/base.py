@@ -13,7 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from ..density import AbstractDensity, Dataset, LocalizedDensity
 from ..manifolds import AbstractManifold
-from ..manifolds.far_values import find_far_value
+from ..manifolds.far_values import explain_by_far_value
 from ..training import Callback, Record
 from .blocks import add_blocks
 from .coordinates import find_coordinates, localize
@@ -126,9 +126,12 @@ class AbstractEstimator(abc.ABC):
         try:
             found = self._fit_in_coordinates(data, key, validation, callbacks)
         except FloatingPointError as error:
-            if data.is_sampler or (far := find_far_value(data.manifold, data.rows)) is None:
+            if data.is_sampler:
                 raise
-            raise far from error
+            found = explain_by_far_value(error, data.manifold, data.rows, data.names.numbers)
+            if found is error:
+                raise
+            raise found from error
         if event:
             found.record.events.insert(0, event)
         return found

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from ..density import Dataset
+from ..density.blocks import TooFewBlocksError
 from ..estimators import AbstractEstimator, FitError, UnsupportedManifoldError
 from ..estimators.base import get_estimator
 from ..manifolds.row_errors import name_rows
@@ -19,7 +20,10 @@ from ..training import TrainingDivergedError
 from .estimate import Estimate, mean_and_error
 
 INDEPENDENT, UNIFORM = "independent columns", "uniform"
-FAILURES = (UnsupportedManifoldError, FitError, TrainingDivergedError, ArithmeticError)
+FAILURES = (
+    *(UnsupportedManifoldError, FitError, TooFewBlocksError),
+    *(TrainingDivergedError, ArithmeticError),
+)
 """What an entry may fail with because of the table; the others go on."""
 
 
@@ -51,6 +55,8 @@ class Entry(NamedTuple):
     why: str = ""
     blocks: np.ndarray | None = None
     """The label of each row's block, for standard errors."""
+    lacks_blocks: bool = False
+    """Whether the estimator failed because fewer than two blocks were left to fit."""
 
     @property
     def mean(self) -> Estimate:
@@ -90,7 +96,8 @@ def compare_estimators(
             scores = BASELINES.get(name, score_joint)(schema, estimator, train, test, key)
             entries.append(Entry(name, log_unit + scores, test.weights, blocks=test.blocks))
         except FAILURES as error:
-            entries.append(Entry(name, None, why=str(error)))
+            lacks_blocks = isinstance(error, TooFewBlocksError)
+            entries.append(Entry(name, None, why=str(error), lacks_blocks=lacks_blocks))
     return entries
 
 

@@ -16,17 +16,17 @@ from ..estimators.kernel.pruning import evaluate_parts
 from ..estimators.kernel.space import Space
 from ..estimators.weights import mixture_weights
 from ..training import Record
-from .metrics import Estimate, combine_bridge, sample_bridge
+from .metrics import Estimate, NoOverlapError, combine_bridge, sample_bridge
 
 TOLERANCE = 0.02
 """How far from 1 a total mass may be, beyond its own error."""
-ERRORS = 3.0
-"""Standard errors that are allowed for besides."""
+MAX_STANDARD_ERRORS = 3.0
+"""Standard errors by which a total mass may be off besides."""
 MAX_ERROR = 0.02
 """The largest standard error of a mass that counts as measured."""
-AIMED_ERROR = 0.018
+TARGET_ERROR = 0.018
 """The standard error that more samples should reach, so that it is below `MAX_ERROR`."""
-MOST_WORK = 500_000
+MAX_WORK = 500_000
 """Evaluations of a flow or the like that the check may take at first: about a second."""
 MOST_DRAWS, LEAST_DRAWS = 2000, 300
 MAX_GROWTH = 4
@@ -45,6 +45,10 @@ MIN_SHARE = 0.1
 """Share of the reference that all bandwidths have equally, so that none vanishes."""
 
 
+class UnmeasuredMassError(ValueError):
+    """A total mass that is not measured, for a reason that the message gives."""
+
+
 def check_total_mass(
     density: AbstractDensity, rows: np.ndarray, record: Record, *, key: PRNGKeyArray
 ) -> None:
@@ -61,13 +65,18 @@ def check_total_mass(
     """
     try:
         found = total_mass_of_fit(density, rows, key=key)
-    except Exception as error:  # the fit took minutes; nothing here may lose it
-        record.events.append(f"The total mass could not be measured. {error}")
+    except UnmeasuredMassError as error:
+        record.events.append(f"The total mass was not measured: {error}")
         return
-    if found is None:
+    except NoOverlapError as error:
         record.events.append(
-            "The total mass was not measured: that would take too long, or no kernels serve the "
-            "manifold."
+            f"The total mass could not be measured. {error} Compare samples of the model with the "
+            "rows: it may have missed most of them."
+        )
+        return
+    except Exception as error:  # the fit took minutes; nothing here may lose it
+        record.events.append(
+            f"The total mass could not be measured. {type(error).__name__}: {error}"
         )
         return
     record.mass = (found.value, found.error)
@@ -88,7 +97,7 @@ def mass_is_off(record: Record) -> bool:
     if record.mass is None:
         return False
     value, error = record.mass
-    return not abs(value - 1) <= TOLERANCE + ERRORS * error
+    return not abs(value - 1) <= TOLERANCE + MAX_STANDARD_ERRORS * error
 
 
 def mass_is_measured(record: Record) -> bool:
@@ -108,27 +117,37 @@ def describe_mass(record: Record) -> str:
     return f"{shown}, as it should be."
 
 
-def total_mass_of_fit(
-    density: AbstractDensity, rows: np.ndarray, *, key: PRNGKeyArray
-) -> Estimate | None:
-    """∫ p by a bridge to kernels around some of the rows and samples; None where not cheap.
+def total_mass_of_fit(density: AbstractDensity, rows: np.ndarray, *, key: PRNGKeyArray) -> Estimate:
+    """∫ p by a bridge to kernels around some of the rows and samples.
 
     The kernels' mass is known exactly, and no offset or scale of the rows disturbs it. If the error
     is large, up to `MAX_GROWTH` times as many samples reduce it.
+
+    Raises:
+        UnmeasuredMassError: The measurement is not cheap, or there is nothing to compare with.
     """
-    draws = min(MOST_DRAWS, MOST_WORK // max(1, density.work))
-    if draws < LEAST_DRAWS or len(rows) < 2:
-        return None
+    draws = min(MOST_DRAWS, MAX_WORK // max(1, density.work))
+    if draws < LEAST_DRAWS:
+        raise UnmeasuredMassError(
+            f"it would take {LEAST_DRAWS * density.work:,} evaluations, and the check makes at "
+            f"most {MAX_WORK:,}. In Python, foliax.evaluation.bridged_mass with a kernel of the "
+            "same rows has no limit."
+        )
+    if len(rows) < 2:
+        raise UnmeasuredMassError("it takes at least 2 rows. Fit more rows.")
     k1, k2, k3 = jax.random.split(key, 3)
     try:
         other = reference_kernels(density, np.asarray(rows, np.float64), key=k1)
-    except UnsupportedManifoldError:
-        return None
+    except UnsupportedManifoldError as error:
+        raise UnmeasuredMassError(
+            f"it is compared with kernels, and none serve {density.manifold}. In Python, "
+            "foliax.evaluation.total_mass uses uniform points instead, where the volume is finite."
+        ) from error
     values = sample_bridge(density, other, draws, key=k2)
     found, growth = combine_bridge(*values), 1.0
     if found.error > MAX_ERROR:
         most = 1 + MAX_EXTRA_WORK_UNITS // (draws * density.evaluation_work)
-        growth = min(MAX_GROWTH, most, np.ceil((found.error / AIMED_ERROR) ** 2))
+        growth = min(MAX_GROWTH, most, np.ceil((found.error / TARGET_ERROR) ** 2))
     if growth > 1:
         more = sample_bridge(density, other, int(growth - 1) * draws, key=k3)
         above, below = (np.concatenate(both) for both in zip(values, more, strict=True))

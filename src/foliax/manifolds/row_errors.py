@@ -52,11 +52,24 @@ class RowError(FloatingPointError):
         self.row, self.reason = row, reason
 
 
+class NamedRowError(FloatingPointError):
+    """A `RowError` that names the row as the user counts it.
+
+    Args:
+        number: The number of the row in what the user passed, from 0.
+        message: The name of the row, and what is wrong with it.
+    """
+
+    def __init__(self, number: int, message: str):
+        super().__init__(message)
+        self.number = number
+
+
 @contextlib.contextmanager
 def name_rows(names: RowNames | None) -> Iterator[None]:
     """Name the row of a `RowError` as the user counts it.
 
-    The error becomes a plain `FloatingPointError`, so that only the innermost context names it.
+    The error becomes a `NamedRowError`, so that only the innermost context names it.
 
     Args:
         names: Names of the rows that are evaluated inside; None if their positions are the names.
@@ -66,4 +79,5 @@ def name_rows(names: RowNames | None) -> Iterator[None]:
     except RowError as error:
         if names is None:
             raise
-        raise FloatingPointError(f"{names[error.row]} {error.reason}") from error
+        number = int(names.numbers[error.row])
+        raise NamedRowError(number, f"{names[error.row]} {error.reason}") from error

@@ -27,7 +27,7 @@ MAX_PAIRS = 4096
 MAX_LAG = 8
 """The largest lag at which rows are compared: the most paths between which they may take turns."""
 LAG_RATIO = 10
-"""The lag of the reference pairs over that of the pairs that are tested.
+"""How many times as far apart the rows of a reference pair are as those of a tested pair.
 
 Rows sorted by a label are near their successors, but not nearer than to the tenth row after them.
 Rows that take turns between a few places are near at the period, but also at its tenfold. A lag

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from ..manifolds import AbstractManifold
 from .columns import read_numbers
 from .errors import TableError
 from .factor import Factor
@@ -84,11 +87,18 @@ def _consequence(factor: Factor) -> str:
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _is_one_point(factor: Factor, values: np.ndarray) -> bool:
     """Whether all points are equal although values differ, as longitudes at a pole do."""
-    manifold = factor.kind.manifold()
+    axis = 0 if _has_plain_coordinates(factor.kind.manifold()) else None
     for some in (values[:FIRST_ROWS], values):
         points = factor.kind.encode(some)
-        # Embedded points have one scale; plain coordinates each have their own.
-        scale = np.abs(points).max(axis=0 if manifold.size == manifold.dim else None)
-        if not (np.ptp(points, axis=0) <= ROUNDING * scale).all():
+        if not (np.ptp(points, axis=0) <= ROUNDING * np.abs(points).max(axis)).all():
             return False
     return True
+
+
+def _has_plain_coordinates(manifold: AbstractManifold) -> bool:
+    """Whether each coordinate has a size of its own; those of embedded points and angles share one.
+
+    Angles have more features than dimensions, since they are periodic.
+    """
+    features = jax.eval_shape(manifold.features, jnp.zeros(manifold.size))
+    return manifold.size == manifold.dim == features.shape[0]

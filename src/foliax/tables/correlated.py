@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..manifolds.consecutive import consecutive_blocks
 from ..manifolds.serial import Part, SerialCorrelation, serial_correlations
 from .errors import TableError, shorten
 from .factor import Factor
@@ -115,14 +116,10 @@ def read_blocks(frame: pd.DataFrame, text: str) -> np.ndarray:
                 f"The table has no column '{text}' for blocks. It has: {known}. Name one of them, "
                 "or pass a number of consecutive parts."
             )
-        count = int(text)
-        if count == 1 or count >= n:
-            raise TableError(
-                f"--blocks {count}: the number of consecutive parts must be at least 2 and below "
-                f"{n}, the number of rows, because blocks of one row do nothing. 0 declares the "
-                "rows independent."
-            )
-        return np.arange(n) * (count or n) // n
+        try:
+            return consecutive_blocks(n, int(text))
+        except ValueError as error:
+            raise TableError(str(error)) from error
     missing = frame[text].isna().to_numpy()
     if missing.any():
         raise TableError(

@@ -88,7 +88,7 @@ def _far_columns(factor: Factor, values: np.ndarray) -> Iterator[_FarColumn]:
         deviations[used] = _deviations(line[used])
         far = deviations > MAX_DEVIATIONS
         if far.any():
-            fill = far.copy()
+            fill = np.zeros(len(far), bool)
             fill[far] = _are_fill_values(original[far])
             yield _FarColumn(name, original, deviations, far, fill, _advise(original, line))
 
@@ -103,7 +103,13 @@ def _advise(original: np.ndarray, line: np.ndarray) -> str:
 def _are_fill_values(values: np.ndarray) -> np.ndarray:
     """Which values are fill values, and repeat or are too large to be anything else."""
     distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    near = np.isclose(distinct[:, None], FILL_VALUES, rtol=RELATIVE_TOLERANCE, atol=0).any(1)
+    fill = np.array(FILL_VALUES)
+    reach = RELATIVE_TOLERANCE * np.abs(fill)
+    starts = np.searchsorted(distinct, fill - reach, side="left")
+    ends = np.searchsorted(distinct, fill + reach, side="right")
+    near = np.zeros(len(distinct), bool)
+    for start, end in zip(starts, ends, strict=True):
+        near[start:end] = True
     return (near & ((counts > 1) | (np.abs(distinct) >= SURELY_FILL)))[which.reshape(-1)]
 
 
