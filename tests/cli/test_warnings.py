@@ -25,7 +25,7 @@ def test_a_component_of_equal_rows_is_a_warning(table):
     result = run("fit", table, *HOW, "--quiet")
     (line,) = result.stderr.splitlines()
     assert line.startswith("Warning: 1 of")
-    assert "1e+11, allows: a spread of 3.2e-06 radians (0.00018 degrees)" in line
+    assert "1e+06, allows: a spread of 0.001 radians (0.057 degrees)" in line
     assert "If rows repeat, remove the copies" in line
 
 
