@@ -91,7 +91,7 @@ def normal_column(name: str, schema: str, ratio: float, spread: float = 1.0) -> 
 
 
 def far_group(name: str, share: float, far: float) -> Case:
-    """One column: two normal groups of spread 1, of which one is smaller and far away."""
+    """One column: two normal groups of spread 1, a large one at 0 and a small one far away."""
 
     def sample(rng: np.random.Generator, n: int) -> pd.DataFrame:
         return pd.DataFrame({"x": rng.normal(size=n) + far * (rng.uniform(size=n) < share)})

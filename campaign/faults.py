@@ -218,7 +218,7 @@ class Campaign:
         is_new = self.read_output() != before
         allowed = {0, 2} if number is None else {0, -number if number == 9 else 128 + number}
         if number is not None and is_new:
-            # A signal after the work is done ends the process by itself: 128 + number in a shell.
+            # After the work is done, a signal may end the process: a shell reports 128 + number.
             allowed.add(-number)
         self.check(code in allowed, f"{name}: exit code {code}: {self.log.read_text()[-500:]}")
         if is_new:
