@@ -206,7 +206,7 @@ def far_groups(name, spread, n, seed):
 @pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
 def test_narrow_groups_far_apart(name, spread, monkeypatch):
     """Local coordinates do not help there. With the cap at 1e6, 3.6 nats were lost at 1e-4."""
-    # From 1e-5 on, so many rows at such places are refused, since some become equal in float32.
+    # At 1e-5 the check refuses these rows, because float32 merges some of them.
     monkeypatch.setattr(coordinates, "check_resolution", lambda *given: None)
     where, rows, _ = far_groups(name, spread, 2000, 0)
     density, record = fit(DirectionalMixture(2), where, rows)
